@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cfo_bench.terminal.command_options import chosen_runs
-from cfo_bench.terminal.printing import print_text, show_json, text_table
+from cfo_bench.terminal.printing import one_line, print_text, show_json, text_table
 
 if TYPE_CHECKING:
     from cfo_bench.models.best import BestConfiguration
@@ -95,14 +95,16 @@ def best(
             print_text(text, nl=False, err=False)
         else:
             write_whole(out, text.encode())
-            print_text(f"{out}: trains {chosen.learner} with {chosen.method}'s configuration", err=False)
+            names = one_line(f"{chosen.learner} with {chosen.method}")
+            print_text(f"{out}: trains {names}'s configuration", err=False)
     elif data is not None and out is not None:
         chosen = _single(configurations)
         model = fit_best(chosen, data, out, **fitting)
         trusted = f", trusted={model.trusted}" if model.trusted else ""
         same = "the data of the search" if model.same_data else "other data than the search's"
+        names = one_line(f"{chosen.learner} with {chosen.method}")
         print_text(
-            f"{out}: {chosen.learner} with {chosen.method}'s configuration, trained on all {model.rows} rows "
+            f"{out}: {names}'s configuration, trained on all {model.rows} rows "
             f"of {data} ({same})\n{model.files[1]}: its columns, classes and provenance\n"
             f'in Python: from cfo_bench import load_model; load_model("{out}"{trusted}).predict(frame)',
             err=False,
@@ -119,12 +121,15 @@ def _single(configurations: Sequence[BestConfiguration]) -> BestConfiguration:
     best, *others = configurations
     if best.verdict is not None:
         print_text(
-            f"{best.learner} with {best.method}'s configuration, as cfo-bench compare recommended (--learner "
-            f"or --method selects another): {best.verdict}"
+            one_line(
+                f"{best.learner} with {best.method}'s configuration, as cfo-bench compare recommended "
+                f"(--learner or --method selects another): {best.verdict}"
+            )
         )
     elif others:
         learners = ", ".join(configuration.learner for configuration in others)
-        print_text(f"{best.learner} is better than the other learners ({learners}): choose with --learner")
+        better = f"{best.learner} is better than the other learners ({learners}): choose with --learner"
+        print_text(one_line(better))
     return best
 
 
@@ -143,16 +148,15 @@ def _block(configuration: BestConfiguration) -> str:
         for name, value in configuration.config.items()
     ]
     fixed = ", ".join(f"{name} {_value(value)}" for name, value in configuration.fixed.items())
-    return "\n".join(
-        [
-            f"{configuration.task}: {configuration.learner}, found by {configuration.method}",
-            *([f"  compare: {configuration.verdict}"] if configuration.verdict else []),
-            f"  score  {configuration.scores_in_words}",
-            f"         {configuration.mean_in_words}",
-            *(f"  {line}" for line in text_table(("hyperparameter", "value"), rows).splitlines() if rows),
-            *([f"  fixed: {fixed}"] if fixed else []),
-        ]
-    )
+    lines = [
+        f"{configuration.task}: {configuration.learner}, found by {configuration.method}",
+        *([f"  compare: {configuration.verdict}"] if configuration.verdict else []),
+        f"  score  {configuration.scores_in_words}",
+        f"         {configuration.mean_in_words}",
+        *(f"  {line}" for line in text_table(("hyperparameter", "value"), rows).splitlines() if rows),
+        *([f"  fixed: {fixed}"] if fixed else []),
+    ]
+    return "\n".join(map(one_line, lines))
 
 
 def _value(value: object) -> str:

@@ -164,7 +164,7 @@ def _by_task(runs: Sequence[RunProgress], unfinished_only: bool = False) -> Iter
         methods = sorted({method for n in tasks.values() for method in n})
         rows = [[task, *(_cell(tasks[task].get(method, Counter())) for method in methods)] for task in shown]
         hidden = len(tasks) - len(shown)
-        yield f"{learner}: finished runs of all runs (+ running, ! failed)" + (
+        yield f"{one_line(learner)}: finished runs of all runs (+ running, ! failed)" + (
             f", {hidden} more tasks are done" if hidden else ""
         )
         yield fitting_table(["task", *methods], rows, right=range(1, 1 + len(methods))) + "\n"
@@ -196,7 +196,7 @@ def _short(reason: str | None) -> str:
 
 
 def _first_lines(lines: Sequence[str]) -> Iterator[str]:
-    yield from lines[:_MAX_LINES]
+    yield from map(one_line, lines[:_MAX_LINES])
     if len(lines) > _MAX_LINES:
         indent = lines[-1][: len(lines[-1]) - len(lines[-1].lstrip())]
         yield f"{indent}and {len(lines) - _MAX_LINES} more (all of them with --json)"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cfo_bench.terminal.command_options import PATH
-from cfo_bench.terminal.printing import print_text, show_table
+from cfo_bench.terminal.printing import one_line, print_text, show_table
 
 if TYPE_CHECKING:
     from cfo_bench.surrogates.building import TaskFit
@@ -42,10 +42,10 @@ def fit(results: Sequence[Path], out: Path, force: bool) -> None:
     print_text(_HEAD, err=False)
     fitted = fit_surrogate(results, out, force=force, on_fit=_show)
     for line in fitted.skipped:
-        print_text(f"left out: {line}")
+        print_text(one_line(f"left out: {line}"))
     poor = [f"{fit.learner} on {fit.task}" for fit in fitted.fits if not fit.quality.is_enough]
     if poor:
-        print_text(f"written in spite of its low quality: {', '.join(poor)}")
+        print_text(one_line(f"written in spite of its low quality: {', '.join(poor)}"))
     print_text(
         f"{fitted.path}: {len(fitted.fits)} surrogates of {fitted.traces} traces "
         f"(SHA-256 {fitted.traces_sha256})",
@@ -104,13 +104,14 @@ def _show(fit: TaskFit) -> None:
     quality = fit.quality
     for left in quality.left_out:
         print_text(
-            f"{'':<34}{left.method:<14}{left.trials:>7}{_rank(left.loss_rank):>11}{left.loss_error:>10.4f}"
+            f"{'':<34}{one_line(left.method):<14}{left.trials:>7}{_rank(left.loss_rank):>11}{left.loss_error:>10.4f}"
             f"{_rank(left.near_rank):>11}{left.near_error:>10.4f}{_rank(left.seconds_rank):>11}"
             f"{left.seconds_factor:>8.2f}{_percent(left.far_share):>6}",
             err=False,
         )
+    names = one_line(f"{fit.learner}, {fit.task}")
     print_text(
-        f"{f'{fit.learner}, {fit.task}':<34}{'all':<14}{fit.trials:>7}{_rank(quality.loss_rank):>11}{'':>31}"
+        f"{names:<34}{'all':<14}{fit.trials:>7}{_rank(quality.loss_rank):>11}{'':>31}"
         f"{_rank(quality.seconds_rank):>11}{'':>8}{_percent(quality.far_of_space):>6}",
         err=False,
     )

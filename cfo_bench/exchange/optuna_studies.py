@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from cfo_bench.errors import (
     CfoBenchError,
@@ -49,7 +50,7 @@ SQLITE_MAGIC = b"SQLite format 3\0"
 JOURNAL_SUFFIXES = (".log", ".journal")
 
 # With or without the name of the driver; the file may be a URI.
-_SQLITE_URL = re.compile(r"sqlite(\+\w+)?:///(file:)?(?P<file>[^?]*)")
+_SQLITE_URL = re.compile(r"sqlite(\+\w+)?:///(?P<uri>file:)?(?P<file>[^?]*)")
 # Drivers whose package and module have different names.
 _PACKAGES = {"MySQLdb": "mysqlclient", "psycopg2": "psycopg2-binary", "psycopg": "psycopg[binary]"}
 
@@ -63,7 +64,7 @@ def require_optuna() -> None:
 def sqlite_file(storage: str) -> Path | None:
     """The file of an SQLite storage, given as a URL or as a path; None for another kind of storage."""
     if match := _SQLITE_URL.match(storage):
-        return Path(match["file"])
+        return Path(unquote(match["file"]) if match["uri"] else match["file"])
     return None if "://" in storage else Path(storage)
 
 

@@ -290,19 +290,33 @@ def _example(columns: Sequence[SavedColumn]) -> pd.DataFrame:
     return pd.DataFrame([values, values])
 
 
-def _check_in_child(path: Path) -> None:
-    """A UserError if a process that loads the model dies: some packages abort on a damaged file.
+# The error is written past the buffers of Python and of the packages, which may contain messages.
+_CHILD = """
+import os, pathlib, sys
+from cfo_bench.errors import CfoBenchError
+from cfo_bench.models import saving
 
-    Python exceptions are raised later in this process, with their text.
+path = pathlib.Path(sys.argv[1])
+try:
+    saving._loaded(path, *saving._read(path))
+except CfoBenchError as error:
+    os.write(1, f"\\n{error}".encode())
+    os._exit(1)
+"""
+
+
+def _check_in_child(path: Path) -> None:
+    """A UserError if a process that loads the model dies or raises an error.
+
+    Some packages read beyond the end of a damaged file. The result can differ between processes, so a file
+    that raised an error in one is not loaded in another.
     """
-    code = "import sys, pathlib; from cfo_bench.models import saving\n"
-    code += "path = pathlib.Path(sys.argv[1]); saving._loaded(path, *saving._read(path))"
     try:
         child = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", code, str(path)],
+            [sys.executable, "-W", "ignore", "-c", _CHILD, str(path)],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=_CHILD_SECONDS,
         )
@@ -312,6 +326,9 @@ def _check_in_child(path: Path) -> None:
         raise UserError(
             f"{path} is damaged: the process that loads it dies of signal {-child.returncode}; fit it again"
         )
+    if child.returncode:
+        *_, message = child.stdout.decode(errors="replace").splitlines() or [""]
+        raise UserError(message or f"{path} can't be loaded: fit it again")
 
 
 def encoded(frame: pd.DataFrame, columns: Sequence[Mapping[str, Any]]) -> Array:

@@ -7,6 +7,7 @@ options.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from cfo_bench.suite.choices import (
     parse_values,
 )
 from cfo_bench.suite.model import BATCH_SYSTEMS, DEFAULTS, OF_OWN_DATA, Cluster, Suite
+from cfo_bench.terminal.printing import one_line
 from cfo_bench.values import Count, FilePath, Flag, Kind, OneOf, Parsed, Several, Share, UpTo, mark
 
 if TYPE_CHECKING:
@@ -136,9 +138,16 @@ def _summaries(registry: Registry) -> dict[str, str]:
     return {name: row.summary for name, row in {**registry.rows(), **families}.items()}
 
 
+# The shell writes an offered name into the command line without quotes, and the name may come from a foreign
+# file: a name with other characters is not offered, since the shell might run it.
+_NEEDS_NO_QUOTES = re.compile(r"[\w@%+=:,./-]+")
+
+
 def _offer(known: Mapping[str, str], incomplete: str) -> list[CompletionItem]:
     return [
-        CompletionItem(name, help=text) for name, text in sorted(known.items()) if name.startswith(incomplete)
+        CompletionItem(name, help=one_line(text))
+        for name, text in sorted(known.items())
+        if name.startswith(incomplete) and _NEEDS_NO_QUOTES.fullmatch(name)
     ]
 
 

@@ -17,8 +17,9 @@ from typing import Any
 
 import click
 
-# Control characters except line ends and tabs, lone surrogates, and those that change the writing direction.
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# Control characters except line ends and tabs, lone surrogates, and characters that separate lines or
+# paragraphs, or change the writing direction.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 # An address or a path may be broken into pieces of this many characters; no other word is broken.
 _ADDRESS_PIECE = 12

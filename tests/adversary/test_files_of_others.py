@@ -131,6 +131,7 @@ def test_a_merge_writes_through_no_link(commands: Commands, precious: Path, name
         ("--to optuna trials.log", "trials.log", 2),  # added to
         ("--to optuna sqlite:///trials.db", "trials.db", 2),
         ("--to optuna sqlite:///file:trials.db?uri=true", "trials.db", 2),
+        ("--to optuna sqlite:///file:tri%61ls.db?uri=true", "trials.db", 2),
         ("--to deepcave runs", "runs/synthetic--synthetic-1k--rs--fold-0_seed-0", 2),
     ],
 )

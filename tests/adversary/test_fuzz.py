@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import random
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from cfo_bench.registry import label
 from tests.fuzz import checks, damage
-from tests.fuzz.cases import Job
+from tests.fuzz.cases import KINDS, Job, jobs
 from tests.fuzz.driver import fuzz
 
 TRACE = b'{"kind":"run","spec":{"seed":0}}\n{"kind":"trial","number":0}\n{"kind":"end","trials":1}\n'
@@ -41,6 +42,10 @@ def test_damaged_and_hostile_inputs_break_no_command(kind: str):
 
     assert counts.inputs.total() >= CASES[kind]
     assert not counts.failures, "\n".join(counts.lines(seed=1))
+
+
+def test_a_short_run_has_cases_of_every_kind():
+    assert {job.kind for job in islice(jobs(), len(KINDS))} == set(KINDS)
 
 
 def test_the_same_seed_makes_the_same_damage():

@@ -106,10 +106,10 @@ def on_a_terminal(folder: Path, *words: str) -> bytes:
     return said
 
 
-@pytest.mark.parametrize("command", ["status", "report", "merge"])
+@pytest.mark.parametrize("command", ["status", "report", "merge", "best"])
 def test_control_characters_never_reach_a_terminal(commands: Commands, command: str):
     assert commands(*virtual(folds="0-1")).returncode == 0
-    bad = "x\x1b]0;pwned\x07\x9b31m\x1b[2J"
+    bad = "x\x1b]0;pwned\x07\x9b31m\x1b[2J\nforged\u2028forged"
     with_names(commands, task=bad, method=bad)
     for path in commands.results.rglob("*.jsonl"):
         *lines, last = path.read_bytes().splitlines()
@@ -124,8 +124,10 @@ def test_control_characters_never_reach_a_terminal(commands: Commands, command: 
         "status": ["status", "results"],
         "report": ["report", "results", "--format", "csv"],
         "merge": ["merge", "results", "-o", "merged"],
+        "best": ["best", "results"],
     }
     said = on_a_terminal(commands.folder, *words[command])
     assert said
     for harmful in (b"\x1b]0;", b"\x07", b"\x1b[2J", "\x9b".encode()):
         assert harmful not in said
+    assert not any(line.startswith("forged") for line in said.decode().splitlines())

@@ -91,6 +91,16 @@ def test_names_of_a_results_folder_are_offered_by_commands_that_read_it(
     assert complete("best", "nowhere", "--method", "") == []
 
 
+@pytest.mark.parametrize("name", ["$(touch harmed)", "a;touch harmed", "`touch harmed`", "a\nplain,b", "a b"])
+def test_a_name_in_results_that_a_shell_would_interpret_is_not_offered(
+    complete: Complete, tmp_path: Path, name: str
+) -> None:
+    for method in ("rs", name):
+        write_run(tmp_path / "results", "iris", method, 0, [(1.0, 0.5, 1.0)])
+
+    assert complete("best", "--method", "") == ["rs"]
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_each_shell_gets_a_script(
     program: Callable[..., subprocess.CompletedProcess[str]], shell: str

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from shlex import split
 from typing import Any
@@ -601,13 +602,11 @@ ROUND = {
 
 
 def jobs() -> Iterator[Job]:
-    """Cases without end, the kinds mixed."""
-    number = 0
-    while True:
-        for kind, times in ROUND.items():
-            for step in range(times):
-                yield Job(kind, number * times + step)
-        number += 1
+    """Cases without end. Each kind is spread over the round, so that a short run has cases of all kinds."""
+    places = [(step / times, kind, step) for kind, times in ROUND.items() for step in range(times)]
+    for number in count():
+        for _, kind, step in sorted(places):
+            yield Job(kind, number * ROUND[kind] + step)
 
 
 def carry_out(job: Job, seed: int, root: Path, templates: Templates, said: Callable[[str], None]) -> Done:

@@ -18,8 +18,8 @@ from cfo_bench.cli.main import main
 # 0: done, 1: a run could not go on, 2: a mistake of the user.
 EXIT_CODES = (0, 1, 2)
 
-# What moves a terminal's cursor or colours: everything that is no letter but line end and tab.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# What moves a terminal's cursor or colours, or changes the order of letters; line ends and tabs are allowed.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 @dataclass(frozen=True)

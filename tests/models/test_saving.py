@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +16,9 @@ import pandas as pd
 import pytest
 
 from cfo_bench.errors import UserError
-from cfo_bench.models import ModelRecipe, kind_of
+from cfo_bench.models import ModelRecipe, kind_of, saving
 from cfo_bench.models.best import load_model
+from cfo_bench.models.lightgbm_model import LightGBMModel
 from cfo_bench.models.recipe import on_all_rows, train
 from cfo_bench.models.saving import checksum, save
 from cfo_bench.records import Problem
@@ -154,6 +156,60 @@ def test_a_truncated_model_with_fitting_checksums_is_one_line(
     with pytest.raises(UserError, match="fit it again") as refusal:
         load_model(path)
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("learner", ["catboost", "lightgbm", "xgboost"])
+def test_a_file_that_another_process_could_not_load_is_not_loaded_here(
+    learner: str, models: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = with_content(models(learner), tmp_path, models(learner).read_bytes()[:999])
+    monkeypatch.setattr(saving, "_loaded", lambda *arguments: pytest.fail("it was loaded"))
+
+    with pytest.raises(UserError, match=f"{re.escape(str(path))} can't be loaded .*: fit it again$"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("problem", ["binary", "multiclass", "regression"])
+def test_what_lightgbm_parses_is_complete(problem: str) -> None:
+    require("lightgbm")
+    import lightgbm
+
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.normal(size=200), rng.integers(0, 40, 200)])
+    y = np.digitize(x[:, 0], [0.0] if problem == "binary" else [-0.5, 0.5])
+    parameters = {"objective": problem, "num_class": 3 if problem == "multiclass" else 1, "verbosity": -1}
+    booster = lightgbm.train(parameters, lightgbm.Dataset(x, y, categorical_feature=[1]), num_boost_round=2)
+    kind, recipe = LightGBMModel(), ModelRecipe("lightgbm", {}, Problem(problem))
+    whole = kind.content(booster, ".txt")
+
+    assert np.array_equal(kind.load(whole, {}, recipe)(x), booster.predict(x))
+    for size in range(whole.index(b"\nend of parameters\n")):
+        with pytest.raises((ValueError, LookupError)):  # never LightGBMError: its parser would crash
+            kind.load(whole[:size], {}, recipe)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (r"left_child=\S+", "left_child=0", "a child that is none of its tree"),
+        (r"split_feature=\S+", "split_feature=9", "a column that the model does not have"),
+        (r"leaf_value=\S+", "leaf_value=", "another number of leaf_value"),
+        (r"num_tree_per_iteration=3", "num_tree_per_iteration=9", "numbers of classes differ"),
+        (r"tree_sizes=\d+", "tree_sizes=9", "tree 0 is incomplete"),
+        (r"tree_sizes=.+", "tree_sizes=", "trees are missing"),
+        (r"\[learning_rate: .+\]", "learning_rate", "its parameters are damaged"),
+    ],
+)
+def test_a_lightgbm_file_that_leads_out_of_its_arrays_is_refused(
+    old: str, new: str, message: str, models: Callable[[str], Path], tmp_path: Path
+) -> None:
+    text = models("lightgbm").read_text()
+    damaged, n_changes = re.subn(old, lambda match: new.ljust(len(match[0])), text, count=1)  # sizes stay
+    path = with_content(models("lightgbm"), tmp_path, damaged.encode())
+
+    assert n_changes == 1
+    with pytest.raises(UserError, match=message):
+        load_model(path)
 
 
 def test_a_forest_whose_walk_would_never_end_is_refused(

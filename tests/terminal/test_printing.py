@@ -112,6 +112,7 @@ def test_columns_that_have_no_room_side_by_side_are_in_several_tables() -> None:
         ("\x9b31m", "\\x9b31m"),
         ("\x07\x7f\r", "\\x07\\x7f\\r"),
         ("\u202etxt", "\\u202etxt"),
+        ("\u200fa\u2028b", "\\u200fa\\u2028b"),
         ("caf\udce9", "caf\\udce9"),
         ("名前 é\tx\ny", "名前 é\tx\ny"),
     ],
