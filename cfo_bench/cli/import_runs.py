@@ -40,7 +40,7 @@ CLOCKS = ("wall", "durations")
 @click.option(
     "--clock",
     type=click.Choice(CLOCKS),
-    help="wall: its times are real seconds and include the method's; durations: they do not.",
+    help="wall: the times are real seconds and include the method's own time; durations: they do not.",
 )
 @click.option("--study", "studies", multiple=True, help="Only this Optuna study; can be repeated.")
 @click.option("--loss", metavar="NAME", help="Which value of a trial is its loss.")

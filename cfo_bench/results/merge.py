@@ -140,7 +140,7 @@ def _sources(folders: Sequence[Path], out: Path) -> list[Path]:
     for path in [*by_path, out.resolve()]:
         for other in by_path:
             if path != other and path.is_relative_to(other):
-                raise UserError(f"{str(path)!r} lies inside {str(other)!r}: merge folders beside each other")
+                raise UserError(f"{str(path)!r} is inside {str(other)!r}: give only one of them")
     return list(by_path.values())
 
 

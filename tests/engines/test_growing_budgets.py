@@ -421,7 +421,7 @@ def test_a_report_counts_a_run_that_goes_on_as_it_had_ended(half_grown: HalfGrow
     assert found["rs"].digest == half_grown.short.digest and found["rs"].end == half_grown.short.end
     assert found["rs"].trials == half_grown.short.trials
     assert warning == (
-        "1 run not done with a longer budget or more trials: counted as before, with 4 s, the first "
+        "1 run being extended to a longer budget or more trials: counted with the earlier 4 s, the first "
         "synthetic-1k rs fold 0; see cfo-bench status"
     )
 
