@@ -94,6 +94,6 @@ def import_runs(source: str, columns: Sequence[str], budget: float | None, **opt
 _CLOCKS = {
     "wall": "its times are real seconds",
     "virtual": "its times are virtual seconds",
-    "durations": "its times are those of its trials, without the method's",
+    "durations": "its times are the durations of its trials, without the method's own time",
     "trials": "it has no times: each trial counts as one second",
 }

@@ -166,7 +166,7 @@ def _show_standings(overview: Overview, err: bool) -> None:
         ]
         for row in overview.standings
     ]
-    slower = "Slower by: factor of the time to the best score; at least, if it was not always reached. "
+    slower = "Slower by: factor of the time to the best score (at least: it was not always reached). "
     note = (
         f"By the {overview.score_is}, mean over {overview.over}. Won: first to reach the best score, shared "
         f"if methods tie. Gap: difference of scaled scores. {slower if any(row[-1] for row in rows) else ''}"

@@ -282,7 +282,7 @@ def _write(
         target = out / f"{run_id}{TRACE_SUFFIX}"
         is_target = copy.path == target
         if copy.is_torn:
-            merged.notes.append(f"{run_id}: its last line was torn in {copy.folder}, mended in {out}")
+            merged.notes.append(f"{run_id}: an incomplete last line in {copy.folder} was removed in {out}")
         elif is_target:
             merged.there_before += 1
             continue

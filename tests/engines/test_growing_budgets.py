@@ -268,7 +268,7 @@ def test_an_exhausted_run_is_as_it_was_and_has_the_new_budget(tmp_path: Path) ->
     (run,) = status(tmp_path).runs
     assert (run.status, run.budget_seconds) == (RunStatus.DONE, 2e5)
     told = [one.text for one in events if isinstance(one, Note)]
-    assert told[0] == "of these runs: 1 had nothing new to ask for, which more time does not change"
+    assert told[0] == "of these runs: 1 had nothing new to propose, which more time does not change"
 
 
 def test_a_failed_run_stays_failed_with_any_budget(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_a_failed_run_stays_failed_with_any_budget(tmp_path: Path) -> None:
     (verdict,) = run_suite(replace(asked, budget_seconds=9.0)).verdicts
 
     assert verdict.outcome is RunStatus.FAILED
-    assert "ended so before; --force runs it again" in (verdict.message or "")
+    assert "an earlier result; --force runs it again" in (verdict.message or "")
 
 
 def test_force_keeps_a_copy_of_what_it_replaces(tmp_path: Path) -> None:
