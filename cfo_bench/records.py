@@ -439,11 +439,9 @@ def check_recording(learner: str, recording: str | None, ref: DataRef) -> None:
             if recording == "surrogate"
             else f"give --task '{recording}:*' or one of these (see cfo-bench tasks)"
         )
-        raise UserError(
-            f"learner {learner!r} answers from a recording, and has none of task {ref.task!r}: {remedy}"
-        )
+        raise UserError(f"learner {learner!r} has no recorded results of task {ref.task!r}: {remedy}")
     if recording is None and ref.recorded_folds:
         raise UserError(
-            f"task {ref.task!r} is a recording, and learner {learner!r} does not answer from it: "
+            f"task {ref.task!r} is recorded, and learner {learner!r} does not use its recording: "
             f"give the --learner that cfo-bench tasks show {ref.task} names"
         )

@@ -74,7 +74,7 @@ class Int:
         if type(self.low) is not int or type(self.high) is not int:
             raise SpaceError(f"{_bounds(self)}: an Int has whole bounds")
         if self.low < LEAST_INT or self.high > MOST_INT:
-            raise SpaceError(f"{_bounds(self)}: an Int has bounds of at most 64 bits; take a Float")
+            raise SpaceError(f"{_bounds(self)}: an Int has bounds of at most 64 bits; use a Float")
         _check_bounds(self)
 
     def at(self, share: float) -> int:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @click.option(
     "--trust-learner",
     is_flag=True,
-    help="Take the estimator that RESULTS name, which is code: only if you trust who made them.",
+    help="Import the estimator that RESULTS name, which runs its code: only if you trust their author.",
 )
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path), metavar="FILE", help="Where --fit or --python writes."
@@ -63,13 +63,13 @@ def best(
         cfo-bench best results --task adult --python       # a script
         cfo-bench best results --fit my.csv -o model.ubj   # trained on all rows
 
-    In a folder of `cfo-bench compare`, the learner and method that it named come first, and are the ones that
-    --fit and --python take; --learner or --method takes others, such as `--learner random-forest`.
+    In a folder of `cfo-bench compare`, the learner and method that it recommended come first, and --fit and
+    --python use them. Select others with --learner or --method, as in `--learner random-forest`.
 
     A model is saved in its library's own format: .ubj or .json (xgboost), .txt (lightgbm), .cbm (catboost),
-    .pt (dnn: a state dict). scikit-learn has only pickle, which runs code when it is loaded: forests and
-    neighbours are saved as arrays in .npz, other estimators by skops in .skops. FILE.json has columns,
-    classes and provenance; `load_model` reads both files.
+    .pt (dnn: a state dict). scikit-learn's own format is pickle, which runs code when it is loaded. Therefore
+    random-forest and knn are saved as arrays (.npz), and other estimators by skops (.skops). A second file,
+    such as model.ubj.json, contains columns, classes and provenance; `load_model` reads both files.
     """
     from cfo_bench.files.writing import write_whole
     from cfo_bench.models.best import best_configurations, fit_best, python_script

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "learners",
     multiple=True,
     metavar="NAME",
-    help="A learner to compare, or a FILE.yaml that describes an estimator.  [default: chosen]",
+    help="A learner to compare, or a FILE.yaml that describes an estimator.  [default: chosen for you]",
     shell_complete=learner_names,
 )
 @click.option(
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     "methods",
     multiple=True,
     metavar="NAME",
-    help="A method to compare.  [default: chosen]",
+    help="A method to compare.  [default: chosen for you]",
     shell_complete=method_names,
 )
 @click.option(
@@ -58,13 +58,17 @@ if TYPE_CHECKING:
     help="Seed of folds, methods and models.",
 )
 @click.option(
-    "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Runs side by side.  [default: all cores]"
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Runs at the same time.  [default: all cores]",
 )
 @click.option(
     "--results",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Folder of the traces.  [default: such as compare-my-600s]",
+    help="Folder of the traces.  [default: by the file and the time, as in compare-my-600s]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress, only errors and the answer.")

@@ -40,7 +40,7 @@ CLOCKS = ("wall", "durations")
 @click.option(
     "--clock",
     type=click.Choice(CLOCKS),
-    help="wall: its times are real seconds and include the method's; durations: they do not.",
+    help="wall: the times are real seconds and include the method's own time; durations: they do not.",
 )
 @click.option("--study", "studies", multiple=True, help="Only this Optuna study; can be repeated.")
 @click.option("--loss", metavar="NAME", help="Which value of a trial is its loss.")
@@ -94,6 +94,6 @@ def import_runs(source: str, columns: Sequence[str], budget: float | None, **opt
 _CLOCKS = {
     "wall": "its times are real seconds",
     "virtual": "its times are virtual seconds",
-    "durations": "its times are those of its trials, without the method's",
+    "durations": "its times are the durations of its trials, without the method's own time",
     "trials": "it has no times: each trial counts as one second",
 }

@@ -25,8 +25,8 @@ _MAX_CONFLICTS = 20
 def merge(folders: tuple[Path, ...], out: Path, skip_running: bool) -> None:
     """Combine the runs of the results FOLDERS in one folder.
 
-    A run that is in several folders is taken from the one with most of its trials. If two contradict each
-    other, in a run or in the data of a task, all contradictions are listed and nothing is written.
+    If a run is in several folders, the copy with the most trials is taken. If the copies of a run contradict
+    each other, or the data of a task differs, all conflicts are listed and nothing is written.
     """
     from cfo_bench.results.merge import MergeConflict
     from cfo_bench.results.merge import merge as merge_folders

@@ -38,7 +38,7 @@ def prepare(
     tables: Sequence[Path],
     offline: bool,
 ) -> int:
-    """Fetch tasks, check them and store them once; a FILE is a suite, or lists names in YAML.
+    """Fetch tasks, check them and store them once. FILE is a suite, or a YAML list of task names.
 
     Stored tasks are not fetched again: after a failure, run the same command to continue. The store can be
     copied to a machine without a network.

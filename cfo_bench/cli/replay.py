@@ -26,7 +26,7 @@ from cfo_bench.values import Duration
 @click.option(
     "--trust-method",
     is_flag=True,
-    help="Run the local file or program that TRACE names as its method: only if you trust who made it.",
+    help="Run the local file or program that TRACE names as its method: only if you trust its author.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def replay(trace: Path, budgets: Sequence[float], trust_method: bool, as_json: bool) -> None:

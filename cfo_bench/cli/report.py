@@ -166,10 +166,10 @@ def _show_standings(overview: Overview, err: bool) -> None:
         ]
         for row in overview.standings
     ]
-    slower = "Slower: in time to the best score; at least, if it was not always reached. "
+    slower = "Slower by: factor of the time to the best score (at least: it was not always reached). "
     note = (
         f"By the {overview.score_is}, mean over {overview.over}. Won: first to reach the best score, shared "
-        f"if methods tie. Gap: of scaled scores. {slower if any(row[-1] for row in rows) else ''}"
+        f"if methods tie. Gap: difference of scaled scores. {slower if any(row[-1] for row in rows) else ''}"
         "A scaled score is 0 for a constant predictor, and 1 for a tuned random forest, or for a loss of 0 "
         "if no forest was run; in regression it is r2."
     )

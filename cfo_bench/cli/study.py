@@ -16,7 +16,7 @@ def study() -> None:
     """Evaluate every value of a hyperparameter, and plot loss and cost against it."""
 
 
-@study.command(short_help="The number of neighbours of k-NN.")
+@study.command(short_help="Try every number of neighbours of k-NN.")
 @click.option("--task", required=True, shell_complete=task_names, help="The task (see cfo-bench tasks).")
 @click.option("--k", default="1-100", show_default=True, help="The numbers of neighbours: 1-100, or 1,2,5-9.")
 @click.option("--fold", type=click.IntRange(min=0), default=0, show_default=True, help="The fold.")

@@ -62,8 +62,8 @@ def fit(results: Sequence[Path], out: Path, force: bool) -> None:
 def show(file: Path, results: Sequence[Path]) -> None:
     """Print the surrogates of FILE: their trials and quality.
 
-    With RESULTS, folders of runs on it, also print the share of each method's trials that are far from every
-    recorded configuration: for these the surrogate extrapolated.
+    With RESULTS (results folders of runs on these surrogates), also print the share of each method's trials
+    that are far from every recorded configuration. For these trials, the surrogate extrapolated.
     """
     from cfo_bench.surrogates.building import extrapolation, surrogates_in
 

@@ -29,7 +29,7 @@ def tasks(
     here: bool,
     as_json: bool,
 ) -> None:
-    """List the tasks that have a name, one per line, and the place of their data on this machine.
+    """List the tasks that have a name, one per line, and whether their data is on this machine.
 
     Besides these, openml:ID, openml-data:ID, openml-suite:ID and pmlb:NAME are tasks.
     """

@@ -18,7 +18,7 @@ from cfo_bench.terminal.printing import print_text
     default="127.0.0.1",
     show_default=True,
     metavar="ADDRESS",
-    help="Address to listen on. With another one than the default, others on the network can read the page.",
+    help="Address to listen on. With any other than the default, others on the network can read the page.",
 )
 @click.option(
     "--port",

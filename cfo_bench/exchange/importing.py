@@ -170,7 +170,7 @@ def _check(given: GivenFacts, loss: str | None, score: str | None) -> None:
     if given.clock not in (None, *SourceClock):
         raise UnknownNameError("clock", str(given.clock), SourceClock)
     if given.budget_seconds is not None and not given.budget_seconds > 0:
-        raise UserError(f"a budget of {given.budget_seconds:g} s is none: give more than 0")
+        raise UserError(f"a budget of {given.budget_seconds:g} s is not positive: give more than 0")
     for name, value in (("fold", given.fold), ("seed", given.seed)):
         if value is not None and value < 0:
             raise UserError(f"{name} {value} is negative: give 0 or more")

@@ -231,7 +231,7 @@ def read_csv(
     lines = list(_lines(source))
     if len(lines) < 2:
         raise UserError(
-            f"{str(source)!r} has no trials: it takes a line of names, then one line for each trial"
+            f"{str(source)!r} has no trials: it needs a line of column names, then one line for each trial"
         )
     (_, head), *rows = lines
     known, configs = _columns(source, head, columns or {}, hyperparameters)
@@ -256,7 +256,8 @@ def _lines(source: Path) -> list[tuple[int, list[str]]]:
                         "columns: quote commas"
                     )
     except csv.Error as error:
-        raise UserError(f"{source}, line {reader.line_num}: no CSV ({error}): check its quotes") from None
+        place = f"{source}, line {reader.line_num}"
+        raise UserError(f"{place}: not valid CSV ({error}): check its quotes") from None
     return lines
 
 
@@ -297,7 +298,7 @@ def _row(
     row["config"] = {name: value_of(cells[column]) for name, column in configs.items() if cells[column]}
     status = row.get("status")
     if status is not None and status not in set(Status):
-        raise UserError(f"{place}: status {status!r} is none of {', '.join(Status)}")
+        raise UserError(f"{place}: status {status!r} is not one of {', '.join(Status)}")
     return row
 
 
@@ -341,7 +342,7 @@ def _run(source: Path, rows: Sequence[CsvRow]) -> SourceRun:
 
 def _clock(source: Path, name: str | None, has_seconds: bool) -> SourceClock:
     if name is not None and name not in set(SourceClock):
-        raise UserError(f"{source}: clock {name!r} is none of {', '.join(SourceClock)}")
+        raise UserError(f"{source}: clock {name!r} is not one of {', '.join(SourceClock)}")
     if not has_seconds:
         return SourceClock.TRIALS
     return SourceClock(name) if name is not None else SourceClock.DURATIONS

@@ -184,7 +184,7 @@ def named(reference: str) -> type[Estimator]:
             try:
                 searched = Space.from_json(space)
             except (LookupError, TypeError, AttributeError):
-                raise UserError(f"the space of {reference} is not one of a trace: {space!r}") from None
+                raise UserError(f"the trace has no valid search space of {reference}: {space!r}") from None
             super().__init__(reference, searched, start or {}, cost_related=cost_related or (), fixed=fixed)
 
     return Named

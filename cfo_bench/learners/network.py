@@ -190,7 +190,7 @@ def _train(
             continue
         loss = network.mean_loss(stopping, head, deadline)
         if not math.isfinite(loss):
-            raise DivergedError(f"the loss on the stopping rows is {loss} after epoch {epoch}")
+            raise DivergedError(f"the loss on the rows for early stopping is {loss} after epoch {epoch}")
         if loss < best_loss * (1 - recipe.min_improvement):
             best_loss, best_epoch, best_parameters = loss, epoch, network.parameters.clone()
         elif epoch - best_epoch >= recipe.patience:

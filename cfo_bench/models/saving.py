@@ -324,7 +324,7 @@ def _check_in_child(path: Path) -> None:
         raise UserError(f"{path} can't be loaded in {_CHILD_SECONDS} s: fit it again") from None
     if child.returncode < 0:
         raise UserError(
-            f"{path} is damaged: the process that loads it dies of signal {-child.returncode}; fit it again"
+            f"{path} is damaged: signal {-child.returncode} killed the process that loaded it; fit it again"
         )
     if child.returncode:
         *_, message = child.stdout.decode(errors="replace").splitlines() or [""]

@@ -115,7 +115,7 @@ METHODS = Registry(
         ),
         "cfo-0": Row(
             "cfo_bench.optimizers.cfo0:CFO0",
-            "CFO's frame around the zeroth-order step ZOGD",
+            "CFO with the zeroth-order gradient step ZOGD instead of FLOW²",
             group=PAPER,
             source=f"{_ARXIV}2005.01571",
         ),
@@ -157,7 +157,7 @@ METHODS = Registry(
         ),
         "blendsearch": Row(
             "cfo_bench.optimizers.flaml:BlendSearch",
-            "FLAML's BlendSearch: its local searches, started where optuna's TPE points",
+            "FLAML's BlendSearch: local searches that start at configurations proposed by optuna's TPE",
             extra="baselines",
             needs=("flaml", "optuna"),
             group=PEERS,
@@ -181,7 +181,7 @@ METHODS = Registry(
         ),
         "cfo-tuned": Row(
             "cfo_bench.optimizers.cfo_tuned:CFOTuned",
-            "our own method, not the paper's: a climb, then CFO's search, its steps chosen by a model",
+            "our own method, not the paper's: CFO's search with a climb first and steps chosen by a model",
             group=PEERS,
             source=f"{_ARXIV}2005.01571",
         ),
@@ -203,7 +203,7 @@ METHODS = Registry(
         ),
         "gp-cooled": Row(
             "cfo_bench.optimizers.gaussian_process:GPCooled",
-            "Gaussian process, improvement per second: the seconds count less and less (CArBO's EI-cool)",
+            "Gaussian process, improvement per second^α, with α falling from 1 to 0 (CArBO's EI-cool)",
             extra="baselines",
             needs=("skopt",),
             group=PEERS,
@@ -235,7 +235,7 @@ METHODS = Registry(
         ),
         "tpe-multivariate": Row(
             "cfo_bench.optimizers.optuna_samplers:MultivariateTPE",
-            "another name of tpe, for results of version 0.2 and before",
+            "another name of tpe, for results of version 0.2 and earlier",
             extra="baselines",
             needs=("optuna",),
             group=PEERS,
@@ -251,7 +251,7 @@ METHODS = Registry(
         ),
         "boca": Row(
             "cfo_bench.optimizers.botorch:Boca",
-            "BOCA on BoTorch: a confidence bound on all rows, tried on the fewest rows that teach enough",
+            "BOCA on BoTorch: a confidence bound on all rows, evaluated on the cheapest informative rows",
             extra="botorch",
             needs=("botorch", "gpytorch", "torch"),
             group=FIDELITY,

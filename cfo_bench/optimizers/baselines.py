@@ -108,7 +108,7 @@ class Study:
         start = space.check(start)
         first = space.params[0]
         if not isinstance(first, Int):
-            raise OptionError(f"a study goes through whole numbers, and {first.name!r} is none")
+            raise OptionError(f"a study tries all values of an integer, and {first.name!r} is not one")
         listed = range(first.low, first.high + 1) if values is None else parse_values(str(values))
         outside = next((value for value in listed if not first.low <= value <= first.high), None)
         if outside is not None:

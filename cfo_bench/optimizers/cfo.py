@@ -100,7 +100,7 @@ class CFOThread(FLOW2Thread):
             if is_round_over:
                 barren_rounds = barren_rounds + 1 if self.evaluated == evaluated_before else 0
                 if barren_rounds == 3:
-                    raise Exhausted("three restarts met no new configuration: all within reach are evaluated")
+                    raise Exhausted("three restarts found no new configuration: all in reach are evaluated")
                 evaluated_before = self.evaluated
                 self.repeats = self.n = 0
                 self.asking = "RESET"

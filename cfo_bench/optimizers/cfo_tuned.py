@@ -100,7 +100,7 @@ class TunedThread(FLOW2Thread):
             if self.delta < LEAST_DELTA or is_stuck:
                 barren_rounds = barren_rounds + 1 if self.evaluated == evaluated_before else 0
                 if barren_rounds == 3:
-                    raise Exhausted("three restarts met no new configuration: all within reach are evaluated")
+                    raise Exhausted("three restarts found no new configuration: all in reach are evaluated")
                 evaluated_before = self.evaluated
                 self.repeats, self.delta = 0, 1.0
                 self.asking = "RESET"

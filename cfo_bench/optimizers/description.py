@@ -65,7 +65,7 @@ class MethodDescription:
             return "used: a finished run cannot be extended"
         if SET_BY_RUN["budget_seconds"] in self.told:
             return "used only with an option (see below): a finished run with this option cannot be extended"
-        return "not known to it"
+        return "unknown to the method"
 
     def _cost_in_words(self) -> str:
         if not self.milliseconds_per_suggestion:

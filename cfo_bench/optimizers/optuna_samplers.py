@@ -199,7 +199,7 @@ class CmaEs(OptunaMethod):
         check_flag("with_margin", with_margin)
         check_flag("lr_adapt", lr_adapt)
         if lr_adapt and (use_separable_cma or with_margin):
-            raise OptionError("lr_adapt True: optuna has it without use_separable_cma and with_margin only")
+            raise OptionError("lr_adapt True: not supported with use_separable_cma or with_margin")
         super().__init__(space, start, seed, parallel)
         self.build_with(
             "CmaEsSampler",

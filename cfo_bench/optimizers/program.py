@@ -67,7 +67,7 @@ class ProgramMethod:
         check_count("parallel", parallel)
         if parallel > self.most_parallel:
             raise OptionError(
-                f"parallel {parallel!r}: the program takes at most {self.most_parallel} trials at once"
+                f"parallel {parallel!r}: the program runs at most {self.most_parallel} trials at once"
             )
         self._space, self._asked = space, 0
         begin = {"space": space.to_json(), "start": space.check(start), "seed": seed, "options": options}

@@ -90,7 +90,7 @@ class CFOSampler(BaseSampler):
         if mode not in _MODES:
             raise OptionError(f"mode {mode!r}: choose from {', '.join(_MODES)}")
         if "parallel" in options:
-            raise OptionError("option 'parallel': each trial that is asked for gets a search; leave it out")
+            raise OptionError("option 'parallel': CFOSampler starts parallel searches itself; leave it out")
         if isinstance(cost_related, str):
             raise OptionError(f"cost_related {cost_related!r}: give a list of names")
         if seed is not None and not (type(seed) is int and seed >= 0):
@@ -105,7 +105,7 @@ class CFOSampler(BaseSampler):
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """The hyperparameters with the same distribution in all finished trials."""
         if len(study.directions) > 1:
-            raise ValueError(f"the study has {len(study.directions)} objectives: CFOSampler takes one")
+            raise ValueError(f"the study has {len(study.directions)} objectives: CFOSampler supports one")
         with self._lock:
             return self._memory_of(study).space()
 

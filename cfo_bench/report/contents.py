@@ -34,6 +34,7 @@ _HEADINGS = {
     "p_corrected": "p (step-up)",
     "least_p_holm": "least p (Holm)",
     "elo": "Elo",
+    "dearer": "more expensive",
     "sd": "standard deviation",
     "sha256": "SHA-256",
     "quartile_1": "1st quartile",

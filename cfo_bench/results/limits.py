@@ -108,7 +108,7 @@ def why_ended(run: Run) -> str:
         case EndReason.MAX_TRIALS:
             return f"its {run.spec.max_trials} trials were done"
         case EndReason.EXHAUSTED:
-            return "it had nothing new to ask for"
+            return "its method had nothing new to propose"
         case _:
             return "it was interrupted"
 
@@ -277,7 +277,7 @@ def refuse_other_limits(
 _NEW = "to be started"
 _DONE = "done"
 _LONGER = "done with a longer budget or more trials, of which only a part is read"
-_EXHAUSTED = "had nothing new to ask for, which more time does not change"
+_EXHAUSTED = "had nothing new to propose, which more time does not change"
 _EXTENDED = "to be resumed with new limits"
 _RESUMED = "to be resumed"
 _PLANS = (_DONE, _LONGER, _EXHAUSTED, _EXTENDED, _RESUMED, _NEW)

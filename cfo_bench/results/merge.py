@@ -140,7 +140,7 @@ def _sources(folders: Sequence[Path], out: Path) -> list[Path]:
     for path in [*by_path, out.resolve()]:
         for other in by_path:
             if path != other and path.is_relative_to(other):
-                raise UserError(f"{str(path)!r} lies inside {str(other)!r}: merge folders beside each other")
+                raise UserError(f"{str(path)!r} is inside {str(other)!r}: give only one of them")
     return list(by_path.values())
 
 
@@ -282,7 +282,7 @@ def _write(
         target = out / f"{run_id}{TRACE_SUFFIX}"
         is_target = copy.path == target
         if copy.is_torn:
-            merged.notes.append(f"{run_id}: its last line was torn in {copy.folder}, mended in {out}")
+            merged.notes.append(f"{run_id}: an incomplete last line in {copy.folder} was removed in {out}")
         elif is_target:
             merged.there_before += 1
             continue

@@ -443,7 +443,7 @@ class ResumeRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="res
 
     def __post_init__(self) -> None:
         if self.superseded and self.limits is None:
-            raise ValueError("superseded goes with limits only")
+            raise ValueError("superseded is allowed only with limits")
 
 
 class Pause(Struct, frozen=True):
@@ -563,7 +563,7 @@ def decode_header(text: bytes) -> Header:
     try:
         row = msgspec.json.decode(text)
         if not isinstance(row, dict):
-            raise BadLineError("no mapping")
+            raise BadLineError("it is not a JSON object")
         if row.get("kind") != "run":
             raise BadLineError("the first line is not a header")
         if isinstance(version := row.get("schema"), int) and not 1 <= version <= SCHEMA_VERSION:
@@ -637,7 +637,7 @@ def _bad_line(error: Exception, text: bytes) -> BadLineError:
     if missing := _MISSING.fullmatch(what):
         return BadLineError(f"{'.'.join(filter(None, (path, missing[1])))} is missing")
     if not path:
-        return BadLineError("no mapping" if what.startswith("Expected `object`") else what)
+        return BadLineError("it is not a JSON object" if what.startswith("Expected `object`") else what)
     try:
         value = _value_at(text, path)
     except RecursionError:

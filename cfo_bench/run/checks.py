@@ -67,10 +67,10 @@ def check_clock(spec: RunSpec, learner: Learner) -> None:
     """Check that the method and the learner can run on the spec's clock."""
     if spec.validation == "holdout" and spec.parallel > 1:
         raise UserError(
-            f"--validation holdout tests each incumbent off the clock, which --parallel {spec.parallel} can't"
+            f"--parallel {spec.parallel} can't be combined with --validation holdout: leave one out"
         )
     if METHODS.row(spec.method).learner is not None and spec.clock == "virtual":
-        raise UserError(f"method {spec.method!r} takes real seconds: it can't run with --clock virtual")
+        raise UserError(f"method {spec.method!r} trains, which takes real seconds: leave --clock virtual out")
     if learner.virtual and spec.clock == "wall":
         raise UserError(
             f"--clock wall: learner {spec.learner!r} does not train, so that its seconds are virtual: "
@@ -85,7 +85,7 @@ def check_clock(spec: RunSpec, learner: Learner) -> None:
         raise UserError("--charge-method is for the virtual clock: on the wall clock every second counts")
     if spec.validation == "holdout" and is_recorded(learner):
         raise UserError(
-            f"--validation holdout: learner {spec.learner!r} answers from a recording, which has no rows to "
+            f"--validation holdout: learner {spec.learner!r} uses a recording, which has no rows to "
             "hold out: leave --validation at fold"
         )
 

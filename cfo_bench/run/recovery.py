@@ -113,7 +113,7 @@ def prepare_to_resume(job: Job, page: LivePage, say: Say) -> Run | None:
     with TraceWriter(path) as writer:
         cut = writer.mend()
         if cut:
-            say(f"{path}: its last line was torn, {cut} bytes cut off")
+            say(f"{path}: its last line was incomplete, {cut} bytes removed")
         past = _reread(path)
         if past.is_finished:  # only the line end of its last line was missing
             return replace(past, end=end_by(job))

@@ -119,7 +119,9 @@ def _check(run: Run) -> None:
     }
     method = METHODS.load(spec.method)
     if not getattr(method, "replays", True):
-        raise UserError(f"method {spec.method!r} can't be replayed: the same seed need not ask for the same")
+        raise UserError(
+            f"method {spec.method!r} can't be replayed: its proposals do not follow from its seed"
+        )
     try:
         optimizer = method(space, header.start, header.method_seed, **options)
         limits = Limits(spec.budget_seconds, spec.max_trials, spec.trial_timeout_seconds)

@@ -320,7 +320,7 @@ def _end_on_disk(job: Job) -> EndRecord | None:
 
 def _ended(end: EndRecord, status: RunStatus) -> Verdict:
     if end.reason is EndReason.ERROR:
-        again = "" if status is RunStatus.DONE else " (ended so before; --force runs it again)"
+        again = "" if status is RunStatus.DONE else " (an earlier result; --force runs it again)"
         return Verdict(RunStatus.FAILED, 1, f"{end.error}{again}", end)
     return Verdict(status, end=end)
 

@@ -38,7 +38,7 @@ def method_options(
         elif parallel > 1:
             with at_place(choice.place):
                 raise OptionError(
-                    f"--parallel {parallel}: method {choice.name!r} takes one trial at a time; leave it out"
+                    f"--parallel {parallel}: method {choice.name!r} runs one trial at a time; leave it out"
                 )
         methods.append(replace(choice, options=options))
     return methods
@@ -100,8 +100,8 @@ def _each(
         if labels.count(name) > 1:
             with at_place(choice.place):
                 raise UserError(
-                    f"{kind} {choice.name!r} is not the only one called {name!r}, and traces go by that "
-                    f"name: {_other_name(choice, kind)}"
+                    f"{kind} {choice.name!r}: another {kind} also has the name {name!r}, which is part of "
+                    f"the path of its traces: {_other_name(choice, kind)}"
                 )
     unknown = {key.rpartition(".")[0] for key in given if "." in key} - set(labels)
     if unknown:
@@ -123,7 +123,7 @@ def _other_name(choice: Choice, kind: str) -> str:
         return f"give it a name of its own, as in name: my-{name} in a suite file or --name my-{name}"
     is_estimator = family_of(choice.name) == ESTIMATOR
     rename = "return each from a function of its own (file.py:name)" if is_estimator else "rename the class"
-    return f"{rename}, or use two commands with a --results each"
+    return f"{rename}, or use two commands, each with its own --results"
 
 
 def _options_of(

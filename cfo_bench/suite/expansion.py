@@ -23,13 +23,13 @@ def data_of(suite: Suite, offline: bool) -> dict[str, DataRef]:
     """The place of the data of each task. A task that is named twice is one task."""
     refs = [*selected(suite, offline), *own_data(suite)]
     if not refs:
-        raise UserError("nothing to learn: give --task (see cfo-bench tasks), or --data with --target")
+        raise UserError("no task: give --task (see cfo-bench tasks), or --data with --target")
     data: dict[str, DataRef] = {}
     for ref in refs:
         if data.setdefault(ref.task, ref) != ref:
             raise UserError(
-                f"two tasks are called {ref.task!r}, and a task's traces go by its name: "
-                "rename the file, or use two commands with a --results each"
+                f"two tasks have the name {ref.task!r}, which is part of the path of their traces: "
+                "rename the file, or use two commands, each with its own --results"
             )
     return data
 
@@ -70,7 +70,7 @@ def selected(suite: Suite, offline: bool) -> list[DataRef]:
     left = [ref for ref in picked if ref.task not in excluded]
     if picked and not left:
         with at_place(suite.exclude[0].place):
-            raise UserError(f"of {len(picked)} tasks, exclude leaves none")
+            raise UserError(f"exclude leaves out all {len(picked)} tasks: name fewer under it")
     return left
 
 

@@ -29,7 +29,7 @@ def find(name: str) -> Path:
     path = Path(os.path.expanduser(name))
     if path.suffix.lower() in DATA_FORMATS:
         raise UserError(
-            f"{name!r} is data, and no suite: give it as --data {shlex.quote(name)} --target COLUMN"
+            f"{name!r} is a data file, not a suite: give it as --data {shlex.quote(name)} --target COLUMN"
         )
     if os.path.exists(path):
         return path

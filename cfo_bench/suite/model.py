@@ -242,7 +242,7 @@ class Suite(Settings, Grid):
         "dask if a cluster is given.",
     )
     engine_options: Mapping[str, Any] = setting(
-        dict, Options(), "Options of an engine that another package brings.", flag=None
+        dict, Options(), "Options of an engine that another package provides.", flag=None
     )
     jobs: int = setting(1, Count(), "Runs at the same time on this machine.", flag="-j --jobs")
     cluster: Cluster = setting(
@@ -279,13 +279,13 @@ class Suite(Settings, Grid):
         None, SplitBy(),
         "Make the folds of --data by a column: group:COLUMN, time:COLUMN, or column:COLUMN (your own folds).",
         by_default="at random",
-        in_file="Make the folds of `data` by a column, which is then no feature: group:COLUMN (groups stay "
-        "whole), time:COLUMN (earlier rows train, later ones validate) or column:COLUMN (each value is a "
-        "fold).",
+        in_file="Make the folds of `data` by a column, which is then not a feature: group:COLUMN (groups "
+        "stay whole), time:COLUMN (earlier rows train, later ones validate) or column:COLUMN (each value is "
+        "a fold).",
     )
     weight: str | None = setting(
         None, Text(), "The column of --data with the weights of rows, in training and validation.",
-        in_file="The column of `data` with the weights of rows, in training and validation; no feature.",
+        in_file="The column of `data` with the weights of rows, in training and validation; not a feature.",
     )
     data_dir: Path | None = setting(
         None, FilePath("DIR"), "A folder of data sets with an index.csv, for --task.",

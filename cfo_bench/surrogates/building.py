@@ -120,8 +120,8 @@ def fit_surrogate(
     if poor and not force:
         names = ", ".join(f"{bad.learner} on {bad.task} ({bad.quality.in_words()})" for bad in poor)
         raise PoorSurrogateError(
-            f"{len(poor)} of {len(fits)} surrogates predict a method that they have not seen too badly, and "
-            f"nothing was written: {names}; required are {LEAST_LOSS_RANK} for losses and "
+            f"{len(poor)} of {len(fits)} surrogates do not predict a left-out method well enough, and no "
+            f"file was written: {names}; required are rank correlations of {LEAST_LOSS_RANK} for losses and "
             f"{LEAST_SECONDS_RANK} for seconds: record more trials, move these traces away, or give --force",
             fits,
         )

@@ -295,7 +295,7 @@ def select(
         if set("*?[") & set(word):
             selected = [row for row in rows if fnmatchcase(row.name.casefold(), word.casefold())]
             if not selected:
-                raise UserError(f"no task has a name like {word!r}: see cfo-bench tasks") from None
+                raise UserError(f"no task matches {word!r}: see cfo-bench tasks") from None
         else:
             selected = [row for row in rows if word in row.tags]
             if not selected:

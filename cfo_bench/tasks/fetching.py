@@ -63,7 +63,7 @@ def suite_tasks(origin: Origin, offline: bool) -> list[int]:
             with store.workplace(store.path_of(origin)) as work:
                 tasks = _tries(lambda: openml.suite_tasks(int(origin.key), home, work), lambda text: None)
             if not tasks:
-                raise DataError(f"OpenML suite {origin.key} has no tasks: take another")
+                raise DataError(f"OpenML suite {origin.key} has no tasks: choose another")
             store.put_suite(origin, tasks)
             return tasks
         except Unavailable as error:

@@ -96,9 +96,7 @@ def hold_out(data: DataSet, split: Split, share: float, seed: int) -> Split:
     time, the latest rows validate; with a split by groups, the groups of the first of k folds do.
     """
     if not 0 < share < 1:
-        raise UserError(
-            f"--holdout-share {share}: a part of the training rows is more than 0 and less than 1"
-        )
+        raise UserError(f"--holdout-share {share}: give a share of the training rows, above 0 and below 1")
     match data.split:
         case SplitColumn(kind=SplitKind.GROUP, column=column):
             n_groups = len(np.unique(column.values[split.train]))

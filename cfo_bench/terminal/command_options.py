@@ -257,7 +257,7 @@ _NO_SETTINGS = (
     click.option(
         "--scheduler",
         metavar="ADDRESS",
-        help="Join the Dask cluster at tcp://host:port, or of a scheduler file.",
+        help="Join the Dask cluster of the scheduler at tcp://host:port, or of a scheduler file.",
     ),
     click.option(
         "--engine-option",

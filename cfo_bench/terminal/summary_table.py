@@ -12,10 +12,10 @@ from cfo_bench.registry import label
 from cfo_bench.results.summary import RoundTrips, SummaryRow, summarise
 from cfo_bench.terminal.printing import print_text, show_json, show_prose, show_table
 
-_NUMBERS = ("folds", "test score", "validation score", "time to it", "trials", "overhead")
+_NUMBERS = ("folds", "test score", "validation score", "time to best", "trials", "overhead")
 _COLUMNS = ("learner", "task", "method", "folds", "metric", *_NUMBERS[1:])
 # The time is that of the test score, so it is the next column.
-_TESTED_COLUMNS = (*_COLUMNS[:6], "time to it", "validation score", *_COLUMNS[8:])
+_TESTED_COLUMNS = (*_COLUMNS[:6], "time to best", "validation score", *_COLUMNS[8:])
 
 # If the table is too wide, these become headings above the rows that share them.
 _GROUPS = ("learner", "task", "metric")
@@ -85,7 +85,7 @@ def _cells(row: SummaryRow) -> dict[str, str]:
         "method": row.method,
         "folds": f"{row.folds} ({', '.join(remarks)})" if remarks else f"{row.folds}",
         "metric": str(row.metric_facts),
-        "time to it": "" if row.seconds_to_best is None else f"{row.seconds_to_best:.1f} s",
+        "time to best": "" if row.seconds_to_best is None else f"{row.seconds_to_best:.1f} s",
         "trials": f"{row.trials:.0f}",
         "overhead": "" if row.method_share is None else f"{row.method_share:.1%}",
     }
@@ -111,7 +111,7 @@ def _explanation(rows: Sequence[SummaryRow]) -> str:
             "without a result: counts as the worse of the constant predictor and the worst other method."
         )
     score = "mean test score" if has_tests else "mean score"
-    lines.append(f"time to it: when the {score} came within 0.05 % of it and stayed there.")
+    lines.append(f"time to best: when the {score} came within 0.05 % of its final value and stayed there.")
     lines.append("overhead: share of the time that the method itself used, without training.")
     programs = {row.method: row for row in rows if row.round_trip_seconds is not None}
     lines += [

@@ -60,7 +60,7 @@ def test_two_workers_are_refused_before_a_run_starts(program: Program, tmp_path:
     done = program("run --task iris --method gpei --budget 1 --parallel 2")
 
     assert done.returncode == 2
-    assert done.stderr == "cfo-bench: --parallel 2: method 'gpei' takes one trial at a time; leave it out\n"
+    assert done.stderr == "cfo-bench: --parallel 2: method 'gpei' runs one trial at a time; leave it out\n"
     assert not (tmp_path / "results").exists()
 
 

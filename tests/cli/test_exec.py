@@ -82,7 +82,7 @@ def test_two_programs_of_one_name_are_refused(program: Program) -> None:
     answer = program(VIRTUAL, *line([sys.executable, CLIENT]), *line([sys.executable, "-S", CLIENT]))
 
     assert answer.returncode == 2
-    assert "is not the only one called 'hill_climb'" in answer.stderr
+    assert "another method also has the name 'hill_climb'" in answer.stderr
     assert answer.stderr.count("\n") == 1
 
 
@@ -152,7 +152,7 @@ def test_more_trials_at_once_than_the_program_takes_are_refused(program: Program
     answer = program(VIRTUAL, *line([sys.executable, CLIENT], "--parallel 65"))
 
     assert answer.returncode == 2
-    assert "parallel 65: the program takes at most 64 trials at once" in answer.stderr
+    assert "parallel 65: the program runs at most 64 trials at once" in answer.stderr
 
 
 def test_its_options_are_listed(program: Program) -> None:

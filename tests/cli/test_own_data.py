@@ -72,7 +72,7 @@ def test_what_was_assumed_of_a_file_is_shown_and_noted_before_a_run(tmp_path: Pa
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["run", "my.csv"], "'my.csv' is data, and no suite: give it as --data my.csv --target COLUMN"),
+        (["run", "my.csv"], "'my.csv' is a data file, not a suite: give it as --data my.csv --target COLUMN"),
         (
             ["run", "--task", "iris", "--method", "random", "--budget", "1"],
             "random search is called 'rs' here",

@@ -58,4 +58,4 @@ def test_a_task_and_a_learner_that_do_not_belong_together_are_one_line(program: 
     answer = program("run --task hpobench:car --method rs --budget 5")
 
     assert answer.returncode == 2
-    assert "task 'hpobench:car' is a recording, and learner 'xgboost' does not answer" in answer.stderr
+    assert "task 'hpobench:car' is recorded, and learner 'xgboost' does not use" in answer.stderr

@@ -258,7 +258,7 @@ def test_quiet_prints_the_table_alone(program: Program) -> None:
     answer = succeeded(program(f"run {VIRTUAL} --method rs --method cfo --budget 1 --folds 0 -q"))
 
     heading, _, *rows = answer.stdout.splitlines()
-    columns = ["task", "method", "folds", "metric", "validation score", "time to it", "trials", "overhead"]
+    columns = ["task", "method", "folds", "metric", "validation score", "time to best", "trials", "overhead"]
     assert heading.split() == " ".join(columns).split()
     assert [row.split()[:5] for row in rows] == [
         ["synthetic-30k", "rs", "1", "r2", "↑"],

@@ -33,7 +33,7 @@ def refusal(program: Program, tmp_path: Path, *arguments: str, **variables: str)
         ([*IRIS, "--learner", "xgb"], "unknown learner 'xgb'"),
         ([*IRIS, "--folds", "10"], "--folds '10': with 10 folds, give numbers from 0 to 9"),
         ([*IRIS, "--folds", "4-2"], "--folds '4-2': with 10 folds, give numbers from 0 to 9"),
-        (["--method", "cfo", "--budget", "1"], "nothing to learn: give --task"),
+        (["--method", "cfo", "--budget", "1"], "no task: give --task"),
         ([*IRIS, "--target", "y"], "--target y is for a file of your own: give it with --data, or leave"),
         ([*IRIS, "--problem", "binary"], "--problem binary is for a file of your own"),
         (["--data", "a.csv", "--method", "cfo", "--budget", "1"], "--data a.csv needs --target"),
@@ -48,7 +48,7 @@ def refusal(program: Program, tmp_path: Path, *arguments: str, **variables: str)
         ([*IRIS, "--learner-option", "categories=3"], "option categories of learner 'xgboost' is 3"),
         ([*IRIS, "--clock", "virtual"], "--clock virtual: learner 'xgboost' really trains"),
         ([*IRIS, "--learner", "synthetic", "--clock", "wall"], "--clock wall: learner 'synthetic' does not"),
-        ([*IRIS, "--parallel", "2", "--validation", "holdout"], "--validation holdout tests each incumbent"),
+        ([*IRIS, "--parallel", "2", "--validation", "holdout"], "--parallel 2 can't be combined"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_one_line(program: Program, tmp_path: Path, arguments: list[str], said: str) -> None:
@@ -84,7 +84,7 @@ def test_two_tasks_of_one_name_are_refused(program: Program, tmp_path: Path) -> 
 
     line = refusal(program, tmp_path, *IRIS, "--data", "iris.csv", "--target", "y")
 
-    assert line.startswith("two tasks are called 'iris'")
+    assert line.startswith("two tasks have the name 'iris'")
 
 
 @pytest.mark.parametrize(

@@ -341,8 +341,8 @@ def test_what_is_meant_for_the_other_engine_is_refused(line: str, said: str) -> 
         ("synthetic-30k]", "tags: [paper, bnary]]", "line 2: unknown tag 'bnary' (did you mean 'binary'?)"),
         ("folds: 0-1", "folds: 8-12", "line 6: folds '8-12': with 10 folds, give numbers from 0 to 9"),
         ("clock: virtual", "clock: wall", "line 4: --clock wall: learner 'synthetic' does not train"),
-        ("results: out", "exclude: 'synthetic*'", "line 11: of 2 tasks, exclude leaves none"),
-        ("  - rs\n", "  - cfo\n", "line 4: method 'cfo' is not the only one called 'cfo'"),
+        ("results: out", "exclude: 'synthetic*'", "line 11: exclude leaves out all 2 tasks"),
+        ("  - rs\n", "  - cfo\n", "line 4: method 'cfo': another method also has the name 'cfo'"),
         ("budget: 1h", "budget: 1hour", "line 8: budget is '1hour': write seconds"),
     ],
 )  # fmt: skip

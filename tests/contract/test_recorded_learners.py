@@ -1,4 +1,4 @@
-"""Every learner that answers from a recording keeps the contract that cfo_bench.testing has for them."""
+"""Every learner that uses a recording keeps the contract that cfo_bench.testing has for them."""
 
 from __future__ import annotations
 

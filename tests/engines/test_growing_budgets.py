@@ -268,7 +268,7 @@ def test_an_exhausted_run_is_as_it_was_and_has_the_new_budget(tmp_path: Path) ->
     (run,) = status(tmp_path).runs
     assert (run.status, run.budget_seconds) == (RunStatus.DONE, 2e5)
     told = [one.text for one in events if isinstance(one, Note)]
-    assert told[0] == "of these runs: 1 had nothing new to ask for, which more time does not change"
+    assert told[0] == "of these runs: 1 had nothing new to propose, which more time does not change"
 
 
 def test_a_failed_run_stays_failed_with_any_budget(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_a_failed_run_stays_failed_with_any_budget(tmp_path: Path) -> None:
     (verdict,) = run_suite(replace(asked, budget_seconds=9.0)).verdicts
 
     assert verdict.outcome is RunStatus.FAILED
-    assert "ended so before; --force runs it again" in (verdict.message or "")
+    assert "an earlier result; --force runs it again" in (verdict.message or "")
 
 
 def test_force_keeps_a_copy_of_what_it_replaces(tmp_path: Path) -> None:
@@ -421,7 +421,7 @@ def test_a_report_counts_a_run_that_goes_on_as_it_had_ended(half_grown: HalfGrow
     assert found["rs"].digest == half_grown.short.digest and found["rs"].end == half_grown.short.end
     assert found["rs"].trials == half_grown.short.trials
     assert warning == (
-        "1 run not done with a longer budget or more trials: counted as before, with 4 s, the first "
+        "1 run being extended to a longer budget or more trials: counted with the earlier 4 s, the first "
         "synthetic-1k rs fold 0; see cfo-bench status"
     )
 

@@ -182,7 +182,7 @@ def test_without_times_each_trial_counts_as_a_second(tmp_path: Path) -> None:
         ("x,loss\n1,a\n", {}, "line 2: loss 'a' is not a number"),
         ("x,loss,fold\n1,1,1.5\n", {}, "line 2: fold '1.5' is not a whole number"),
         ("x,loss,seconds\n1,1,-1\n", {}, "seconds '-1' is not a number from 0 on"),
-        ("x,loss,status\n1,1,done\n", {}, "status 'done' is none of ok, failed, timeout, memory"),
+        ("x,loss,status\n1,1,done\n", {}, "status 'done' is not one of ok, failed, timeout, memory"),
         ("x,loss\n1,1\n", {"columns": {"second": "x"}}, "did you mean 'seconds'"),
         ("x,loss\n1,1\n", {"score": "auc"}, "unknown column of .* 'auc'"),
         ("x,loss\n1,0.5\n", {"metric": None}, "does not state which metric was tuned"),
@@ -192,7 +192,7 @@ def test_without_times_each_trial_counts_as_a_second(tmp_path: Path) -> None:
         ("x,score\n1,0.5\n", {"metric": "log_loss"}, "log_loss is minimised"),
         ("x,loss\n1,0.5\n", {"metric": "balanced_accuracy"}, "add --problem"),
         ("x,x,loss\n1,1,0.5\n", {}, "column 'x' exists twice"),
-        ('x,loss\n"1,0.5\n', {}, "no CSV"),
+        ('x,loss\n"1,0.5\n', {}, "not valid CSV"),
     ],
 )
 def test_a_csv_file_that_can_not_be_imported_is_one_line(

@@ -165,7 +165,7 @@ def test_a_torn_last_line_is_cut_off_and_said(bench, faulty):
     path.write_bytes(path.read_bytes()[:-20])
     result = bench.run(*words, "--max-trials", "12")
     assert result.returncode == 0
-    assert "its last line was torn" in result.stderr and "resumed after" in result.stderr
+    assert "its last line was incomplete" in result.stderr and "resumed after" in result.stderr
     assert bench.trial_lines()[: len(whole) - 1] == whole[:-1]
     assert [trial.number for trial in bench.trace().trials] == list(range(12))
 

@@ -268,7 +268,7 @@ def test_it_says_how_many_trials_it_takes_at_once(program: Write) -> None:
     double = program('answers["hello"] = {"protocol": 1, "parallel": 2}')
     assert METHODS.options(double, {})["parallel"] == 1
     build(double, parallel=2)
-    with pytest.raises(OptionError, match="parallel 3: the program takes at most 2 trials"):
+    with pytest.raises(OptionError, match="parallel 3: the program runs at most 2 trials"):
         build(double, parallel=3)
 
 

@@ -245,7 +245,7 @@ def test_a_wrong_option_is_refused_in_one_line(wrong: dict[str, Any], words: str
 def test_a_study_with_several_objectives_is_refused_in_one_line() -> None:
     study = optuna.create_study(directions=["minimize", "maximize"], sampler=sampler())
 
-    with pytest.raises(ValueError, match="2 objectives: CFOSampler takes one") as refused:
+    with pytest.raises(ValueError, match="2 objectives: CFOSampler supports one") as refused:
         study.optimize(lambda trial: (objective(trial), 1.0), n_trials=1)
     assert "\n" not in str(refused.value)
 

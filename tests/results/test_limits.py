@@ -88,7 +88,7 @@ def change(path: Path, edit: Callable[[Rows], object]) -> None:
     ("edit", "line", "why"),
     [
         (lambda rows: rows[5].update(limits=None, superseded=0), 5, "lines follow the end of the run"),
-        (lambda rows: rows[5].pop("limits"), 6, "superseded goes with limits only"),
+        (lambda rows: rows[5].pop("limits"), 6, "superseded is allowed only with limits"),
         (lambda rows: rows.pop(5), 5, "lines follow the end of the run"),
         (lambda rows: rows[5].update(superseded=2), 6, "trials is 2, and the lines before it have 1"),
         (lambda rows: rows[5].update(superseded=9), 6, "trials is 2, and the lines before it have"),

@@ -329,8 +329,8 @@ def test_a_run_under_way_is_refused_or_left_out(traces: Any, put: Put, tmp_path:
     [
         (["A", "nowhere"], "C", "no folder"),
         (["A", "empty"], "C", "no traces in"),
-        (["A"], "A/inside", "lies inside"),
-        (["A", "A/synthetic"], "C", "lies inside"),
+        (["A"], "A/inside", "is inside"),
+        (["A", "A/synthetic"], "C", "is inside"),
         (["A"], "file", "is a file"),
     ],
 )

@@ -246,7 +246,7 @@ def test_the_table_says_what_is_unfinished_and_which_way_is_better(
     assert cells == ["task", "m", "2 (1 unfinished)", "AUC ↑", "0.8000 ± 0.1414", "1.3 s", "1", "0.0%"]
     assert "validation score" in said.out.splitlines()[0]
     assert "validation score: the best trial was selected by it, so it is slightly optimistic." in said.err
-    assert "±: standard deviation over folds" in said.err and "time to it: when the mean" in said.err
+    assert "±: standard deviation over folds" in said.err and "time to best: when the mean" in said.err
     assert said.err.endswith("traces in somewhere\n")
 
 
@@ -260,9 +260,9 @@ def test_with_a_holdout_the_test_score_comes_first(
     said = capsys.readouterr()
     heading, _, row = said.out.splitlines()
     # The time is that to the test score, so it stands beside it.
-    assert re.search(r"test score  time to it  validation score", heading)
+    assert re.search(r"test score  time to best  validation score", heading)
     assert re.search(r"0\.7500 +1\.0 s +0\.9000 ", row)
-    assert "time to it: when the mean test score came within" in said.err
+    assert "time to best: when the mean test score came within" in said.err
     assert "validation score: the best trial was selected by it" in said.err
 
 

@@ -247,7 +247,7 @@ def test_an_earlier_commands_trials_are_brought_in_and_its_torn_line_cut_off(
     past = prepare_to_resume(todo, page, said.append)
     assert past is not None
     assert past.trials == trials(todo) == [record(0, 0.0), record(1, 0.0), record(2, 0.25), record(3)]
-    assert "12 bytes cut off" in said[0] and "resumed after 4 trials, at 3.5 s" in said[1]
+    assert "12 bytes removed" in said[0] and "resumed after 4 trials, at 3.5 s" in said[1]
 
 
 def test_on_the_virtual_clock_an_untold_trial_is_evaluated_again(

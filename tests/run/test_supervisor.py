@@ -46,7 +46,7 @@ def test_a_finished_run_is_already_done(tmp_path: Path) -> None:
 def test_a_run_that_ended_with_an_error_has_failed_and_the_remedy_is_named(tmp_path: Path) -> None:
     found = already_done(job(tmp_path, EndReason.ERROR))
     assert found is not None and (found.outcome, found.exit_code) == (RunStatus.FAILED, 1)
-    assert found.message == "it broke (ended so before; --force runs it again)"
+    assert found.message == "it broke (an earlier result; --force runs it again)"
 
 
 @pytest.mark.parametrize("reason", [None, EndReason.INTERRUPTED])

@@ -66,10 +66,10 @@ def test_a_wrong_name_is_told_with_its_line(tmp_path: Path, written: str, messag
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ([Choice("cfo"), Choice("cfo", {"delta_init": 1})], "called 'cfo'.* as in name: my-cfo in a suite"),
+        ([Choice("cfo"), Choice("cfo", {"delta_init": 1})], "name 'cfo'.* as in name: my-cfo in a suite"),
         ([Choice("cfo", {}, "rs")], "'rs' is the name of another method: give cfo another name"),
         ([Choice("tuned-rf", {}, "rf")], "'rf': tuned-rf is a reference.* and has no variants"),
-        ([Choice("cfo", {}, "a"), Choice("rs", {}, "a")], "method 'cfo' is not the only one called 'a'"),
+        ([Choice("cfo", {}, "a"), Choice("rs", {}, "a")], "another method also has the name 'a'"),
     ],
 )
 def test_a_name_that_misleads_is_refused(choices: list[Choice], message: str) -> None:
@@ -80,7 +80,7 @@ def test_a_name_that_misleads_is_refused(choices: list[Choice], message: str) ->
 def test_two_pipelines_need_a_function_each() -> None:
     pipelines = [Choice("estimator:sklearn.pipeline.Pipeline", {"fixed": {"steps": [step]}}) for step in "ab"]
 
-    with pytest.raises(UserError, match=r"called 'Pipeline', .*: return each from a function of its own"):
+    with pytest.raises(UserError, match=r"name 'Pipeline', .*: return each from a function of its own"):
         learner_options(pipelines, {}, import_files=False)
 
 

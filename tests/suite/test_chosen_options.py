@@ -60,7 +60,7 @@ def plug_in(tmp_path: Path) -> str:
 
 
 def test_a_method_of_one_trial_at_a_time_refuses_workers(plug_in: str) -> None:
-    with pytest.raises(OptionError, match=r"--parallel 2: method .*Mine' takes one trial at a time"):
+    with pytest.raises(OptionError, match=r"--parallel 2: method .*Mine' runs one trial at a time"):
         method_options(named(plug_in), {}, parallel=2)
 
 
@@ -108,5 +108,5 @@ def test_two_methods_that_would_share_a_folder_are_refused(plug_in: str, tmp_pat
     other = tmp_path / "other.py"
     other.write_text("class Mine:\n    def __init__(self, space, start, seed): ...\n")
 
-    with pytest.raises(UserError, match="not the only one called 'Mine'"):
+    with pytest.raises(UserError, match="also has the name 'Mine'"):
         method_options(named(plug_in, f"{other}:Mine"), {}, parallel=1)

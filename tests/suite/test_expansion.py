@@ -72,9 +72,9 @@ def test_the_folds_of_a_recording_are_those_that_were_recorded() -> None:
 @pytest.mark.parametrize(
     ("learner", "task", "said"),
     [
-        ("hpobench-mlp", "iris", "has none of task 'iris': give --task 'hpobench:[*]'"),
-        ("hpolib", "hpobench:car", "has none of task 'hpobench:car': give --task 'hpolib:[*]'"),
-        ("xgboost", "hpobench:car", "task 'hpobench:car' is a recording, and learner 'xgboost' does not"),
+        ("hpobench-mlp", "iris", "no recorded results of task 'iris': give --task 'hpobench:[*]'"),
+        ("hpolib", "hpobench:car", "no recorded results of task 'hpobench:car': give --task 'hpolib:[*]'"),
+        ("xgboost", "hpobench:car", "task 'hpobench:car' is recorded, and learner 'xgboost' does not"),
     ],
 )
 def test_a_recording_is_for_its_own_learner_only(learner: str, task: str, said: str) -> None:
@@ -90,7 +90,7 @@ def test_a_suite_without_a_budget_has_no_runs() -> None:
 
 
 def test_excluding_every_task_is_a_mistake_without_a_file_too() -> None:
-    with pytest.raises(UserError, match=r"^of 2 tasks, exclude leaves none$"):
+    with pytest.raises(UserError, match=r"^exclude leaves out all 2 tasks: name fewer under it$"):
         selected(Suite(tasks=["iris", "wine"], exclude=["iris", "wine"]), offline=True)
 
 

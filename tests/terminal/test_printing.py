@@ -8,7 +8,7 @@ from cfo_bench.terminal.printing import one_line, printable, text_table
 from tests.helpers.terminals import on_a_terminal
 
 ROWS = [["breast_cancer", "cfo-tuned", "3", "log-loss ↓", "0.9913 ± 0.0084", "1.5 s", "74", "21.1%"]]
-COLUMNS = ("task", "method", "folds", "metric", "validation score", "time to it", "trials", "overhead")
+COLUMNS = ("task", "method", "folds", "metric", "validation score", "time to best", "trials", "overhead")
 RIGHT = (2, 4, 5, 6, 7)
 LEARNERS = [[learner, *row] for learner in ("lightgbm", "xgboost") for row in ROWS]
 

@@ -146,7 +146,7 @@ class DaskAttempt(Attempt):
             return Verdict(RunStatus.INTERRUPTED)
         if self._heard_at is not None and monotonic() - self._heard_at > SILENT_SECONDS:
             self.is_silent = True
-            return self._lost(copy, f"nothing was heard of worker {self.worker} for {SILENT_SECONDS:.0f} s")
+            return self._lost(copy, f"worker {self.worker} sent nothing for {SILENT_SECONDS:.0f} s")
         return None
 
     def _verdict(self, message: Message, copy: TraceCopy) -> Verdict:
@@ -159,7 +159,7 @@ class DaskAttempt(Attempt):
             copy.log(message["log"])
         if verdict.outcome is RunStatus.INTERRUPTED:
             if self._stop_at is None:
-                return self._lost(copy, f"worker {self.worker} gave it up")
+                return self._lost(copy, f"worker {self.worker} gave the run up")
             copy.interrupt()
         return replace(verdict, end=copy.end())
 

@@ -237,7 +237,7 @@ def _check_certificate(address: str) -> None:
 
     if address.startswith(_TLS) and Security().get_connection_args("client")["ssl_context"] is None:
         raise UserError(
-            f"the scheduler at {address} takes only clients with a certificate: name yours in "
+            f"the scheduler at {address} accepts only clients with a certificate: name yours in "
             "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …__CLIENT__CERT and …__CLIENT__KEY (see docs/cluster.md)"
         )
 
@@ -301,7 +301,7 @@ def _batch_system(cluster: Cluster, security: Security | None) -> Any:
         why = " ".join(str(error).split())
         raise UserError(
             f"dask-jobqueue can't start workers by {cluster.kind!r} with the options {dict(cluster.options)} "
-            f"({why}): give it what it asks for by --cluster-option"
+            f"({why}): give the options that it asks for with --cluster-option"
         ) from None
 
 

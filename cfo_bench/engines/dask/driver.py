@@ -62,7 +62,7 @@ def lack_of_room(spec: RunSpec, rooms: Iterable[Capacity]) -> str | None:
         return None
     largest = by_size[-1]
     return (
-        f"it takes {capacity.needs(with_memory(spec, largest))}, and the largest worker has {largest}: "
+        f"it needs {capacity.needs(with_memory(spec, largest))}, and the largest worker has {largest}: "
         "start larger workers, or ask for less with --threads, --parallel or --memory"
     )
 
@@ -238,7 +238,7 @@ class _Workers:
         self._silent.intersection_update(self._worker_dirs)
         for attempt in self._attempts.values():
             if self._worker_dirs.get(attempt.worker) != attempt.folder:
-                attempt.tell("over", f"worker {attempt.worker} is gone")
+                attempt.tell("over", f"worker {attempt.worker} left the cluster")
         for address, why in workers.unusable.items():
             remedy = f"install cfo-bench {__version__} where it runs; until then it is not used"
             self._runs.say_once(f"worker {address} {why}: {remedy}")
@@ -264,8 +264,8 @@ class _Workers:
         if self._lost_at is None:
             self._lost_at = now
             self._listener.said(
-                f"the scheduler at {where} is lost, but no trial that arrived here; trying to reconnect for "
-                f"{RECONNECT_SECONDS:.0f} s"
+                f"the connection to the scheduler at {where} is lost; trials that arrived are kept; trying "
+                f"to reconnect for {RECONNECT_SECONDS:.0f} s"
             )
             self._rooms = {}
             for attempt in self._attempts.values():

@@ -67,7 +67,7 @@ class Overview:
     def verdict(self) -> str:
         """The recommended method, with the p of its differences."""
         if not self.standings:
-            return "Only references have runs here: run two methods to compare."
+            return "Only reference methods have runs here: run two methods to compare."
         if len(self.standings) < 2:
             return (
                 f"Only {self.standings[0].method} has results here: run a second method to compare it with."
@@ -81,7 +81,7 @@ class Overview:
         if self.lead is None:
             return "The methods can't be ranked: too few tasks have runs of all of them."
         return (
-            f"{self._claim(self.lead)}{f' This concerns {self.only_task} alone.' if self.only_task else ''}"
+            f"{self._claim(self.lead)}{f' This applies to {self.only_task} only.' if self.only_task else ''}"
         )
 
     def _claim(self, lead: Lead) -> str:

@@ -273,7 +273,7 @@ def _sides(split: _Split) -> str:
 
 def _consequence(splits: Sequence[_Split], names: str) -> str:
     if splits[0].is_tied:
-        return "all are left out, as no side has more; give each its own --results"
+        return "all are left out, as no setting is the most frequent; give each its own --results"
     return f"{plural(sum(len(split.excluded) for split in splits), 'run')} left out, {names}"
 
 
@@ -302,7 +302,7 @@ def _about_statuses(runs: Sequence[Run]) -> list[str]:
     """A line for each status of a run that did not finish normally."""
     lines = []
     for status, consequence in (
-        (RunStatus.FAILED, "failed run{s} {count} as without a result"),
+        (RunStatus.FAILED, "failed run{s} {count} as having no result"),
         (RunStatus.INTERRUPTED, "interrupted run{s} left out"),
         (RunStatus.UNFINISHED, "unfinished run{s} left out"),
     ):
@@ -316,8 +316,8 @@ def _about_statuses(runs: Sequence[Run]) -> list[str]:
     if extended:
         first = extended[0]
         lines.append(
-            f"{plural(len(extended), 'run')} not done with a longer budget or more trials: counted as "
-            f"before, with {first.budget_seconds:g} s, the first {_run(first)}; see cfo-bench status"
+            f"{plural(len(extended), 'run')} being extended to a longer budget or more trials: counted "
+            f"with the earlier {first.budget_seconds:g} s, the first {_run(first)}; see cfo-bench status"
         )
     return lines
 

@@ -105,7 +105,8 @@ def _parse(text: str, name: str, on_remark: OnRemark) -> list[Reference]:
             else:
                 lines.append(_line(dict(zip(columns, cells, strict=True)), Path(name).stem, place))
     except csv.Error as error:
-        raise UserError(f"{name}, line {reader.line_num}: no CSV ({error}): check its quotes") from None
+        place = f"{name}, line {reader.line_num}"
+        raise UserError(f"{place}: not valid CSV ({error}): check its quotes") from None
     groups = _by_method(lines) if columns is not None and "fold" in columns else [[line] for line in lines]
     references = [_reference(group) for group in groups]
     scored = [reference for reference in references if reference is not None]

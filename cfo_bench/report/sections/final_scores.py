@@ -45,7 +45,7 @@ class FinalScoresSection(Section):
         base = results.baseline
         around = (
             "the line through it is the 95 % confidence interval (Student's t); with fewer than "
-            f"{FEWEST_FOR_A_BAND} folds, strokes are the single folds instead"
+            f"{FEWEST_FOR_A_BAND} folds, strokes are the individual folds instead"
         )
         metrics = {task.task: task.metric_facts for task in results.scores}
         figures = sheets(
@@ -176,10 +176,11 @@ def _scores(results: LearnerResults, references: References) -> Table:
     return Table(
         "final-scores",
         "Final scores as numbers, and the time to them",
-        "One row for each task and method: mean, standard deviation and 95 % interval (Student's t, cut "
-        "off where the metric ends) over folds; how many of its runs have no result (imputed: they count as "
-        "the constant predictor or the worst other method, whichever is worse); the seconds until the mean "
-        "over folds reaches its last value; and the scaled score, which the optimality table explains. "
+        "One row for each task and method: mean, standard deviation and 95 % interval (Student's t, "
+        "limited to the range of the metric) over folds; how many of its runs have no result (imputed: they "
+        "count as the constant predictor or the worst other method, whichever is worse); the seconds until "
+        "the mean over folds reaches its last value; and the scaled score, which the optimality table "
+        "explains. "
         f"{measured_on(results.scores)}"
         + (" Then the best published score that can be compared." if results.references else ""),
         (

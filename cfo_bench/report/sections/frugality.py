@@ -161,7 +161,7 @@ def _shares_by_task(results: LearnerResults) -> Table:
         "Where the time goes, task by task",
         "One row for each task and method, means over runs: the shares of the time of the method (overhead), "
         "of fit, of validation, of cfo-bench's own work (harness), and the rest (idle); and the share in "
-        "trials that are more expensive than the best one (dearer).",
+        "trials that are more expensive than the best one (in the CSV file: `dearer`).",
         ("task", "method", *_COLOURS, "dearer", "runs"),
         rows,
     )

@@ -48,8 +48,9 @@ class ImportanceSection(Section):
             "importance",
             "Importance of the hyperparameters",
             "The share of the variance of the loss that a hyperparameter explains by itself, in percent: the "
-            f"mean over {FORESTS} forests ± the standard deviation. Hyperparameters that differ by less than "
-            "that have no order. The rest to 100 comes from several hyperparameters together (interactions).",
+            f"mean over {FORESTS} forests ± the standard deviation. The order of hyperparameters that "
+            "differ by less than that is not reliable. The rest to 100 comes from interactions of several "
+            "hyperparameters.",
             (means, spreads),
             partial(draw, means, spreads),
             alt="Tasks against hyperparameters, in percent. The most important of each task: "

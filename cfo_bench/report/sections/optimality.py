@@ -19,7 +19,7 @@ _WORDS = {1: "behind", 0: "equal", -1: "ahead"}
 
 class OptimalitySection(Section):
     name = "optimality"
-    title = "How good, and how soon"
+    title = "Best scores, and the time to reach them"
     place = Place.SUPPORT
 
     def build(self, results: LearnerResults) -> SectionContent:
@@ -111,8 +111,8 @@ def _scales(results: LearnerResults) -> tuple[str, ...]:
     if not plain:
         return ()
     return (
-        f"on {some(plain)} a scaled score of 1 is a loss of 0: no tuned random forest (method tuned-rf) has "
-        "a result on all their folds and beats the constant predictor",
+        f"on {some(plain)} a scaled score of 1 is a loss of 0, because no tuned random forest (method "
+        "tuned-rf) has a result on all folds and beats the constant predictor",
     )
 
 

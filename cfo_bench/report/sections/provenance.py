@@ -169,7 +169,7 @@ class MissingSection(Section):
         table = Table(
             "missing",
             "What is missing",
-            "One row for each run that another method has on the task and this one has not, and for each run "
+            "One row for each run of a task that another method has but this one lacks, and for each run "
             "that is not in the means, or has no result.",
             ("task", "method", "fold", "seed", "what", "detail"),
             rows,

@@ -75,8 +75,8 @@ class SpeedUpsSection(Section):
             "all time spent divided by the number of runs that reached it; a run that never did counts with "
             "its whole budget, and if none did, the seconds are the sum of all budgets. Factor: the "
             f"method's seconds divided by those of {base}, the baseline. There is no factor if neither of "
-            "the two reached the target, or if a time is below a millisecond. Who: if only one of them "
-            "reached it, or neither.",
+            "the two reached the target, or if a time is below a millisecond. Who: which of the "
+            "two reached it, unless both did.",
             (
                 *("task", "method", "target", "seconds", "reached", "baseline_seconds", "baseline_reached"),
                 *("runs", "factor", "who"),

@@ -363,7 +363,7 @@ class WinRatesSection(Section):
                 Figure(
                     "elo",
                     "Elo ratings",
-                    "As in chess: a method with 400 points more than another wins ten times for one defeat. "
+                    "As in chess: a method with 400 points more than another wins ten times for each defeat. "
                     f"{base} is set to {ANCHOR:g}. Over {tasks}; {interval}.",
                     (elo,),
                     partial(draw_elo, elo),

@@ -65,7 +65,7 @@ def _task(task_id: int, home: OpenMLHome, scratch: Path, offline: bool) -> Fetch
         openml.tasks.TaskType.SUPERVISED_REGRESSION,
     ):
         raise DataError(
-            f"OpenML task {task_id} is {task.task_type}: take a supervised classification or regression"
+            f"OpenML task {task_id} is {task.task_type}: choose a supervised classification or regression"
         )
     give_back(home, scratch)
     bring(home, scratch, look_up(home, Origin("openml-data", str(task.dataset_id))).files)

@@ -55,7 +55,7 @@ def fetch(origin: Origin, scratch: Path, offline: bool) -> Fetched:
         ) from None
     except ValueError as error:
         if "not found" in str(error):  # the package reports this for every status except 200
-            raise Unavailable("it did not hand out the file", again=True) from None
+            raise Unavailable("it did not return the file", again=True) from None
         raise DataError(f"PMLB {name} can't be read: {' '.join(str(error).split())}") from None
     if TARGET not in frame.columns:
         raise DataError(f"PMLB {name} has no column {TARGET!r}: the file is not PMLB's")

@@ -35,7 +35,7 @@ def test_killed_workers_lose_no_trial_that_had_arrived(bench):
         assert is_prefix(before, bench.bytes_of())
     code, out = bench.finish(driver)
     assert code == 0, out
-    assert out.count("is gone: tried again") == killed
+    assert out.count("left the cluster: tried again") == killed
     bench.assert_whole(4, 60)
     assert is_prefix(before, bench.bytes_of())
     assert sum(lines.count(b'"kind":"resume"') for lines in bench.bytes_of().values()) >= 1
@@ -187,7 +187,7 @@ def test_ctrl_c_ends_a_run_as_interrupted_that_has_lost_its_worker(bench):
     driver = bench.driver(*bench.real("0", 1000))
     bench.wait_for_trials(3, driver)
     os.killpg(worker.pid, signal.SIGKILL)
-    bench.wait_until(lambda: "is gone: tried again" in bench.output(driver), "the driver to notice")
+    bench.wait_until(lambda: "left the cluster: tried again" in bench.output(driver), "the driver to notice")
     os.killpg(driver.pid, signal.SIGINT)
     code, out = bench.finish(driver)
     assert code == 130, out
@@ -207,7 +207,7 @@ def test_a_worker_that_comes_back_at_the_same_address_goes_on_with_what_has_arri
     os.kill(worker, signal.SIGKILL)
     code, out = bench.finish(driver)
     assert code == 0, out
-    assert f"worker tcp://127.0.0.1:{port} is gone: tried again" in out
+    assert f"worker tcp://127.0.0.1:{port} left the cluster: tried again" in out
     bench.assert_whole(1, 60)
     assert is_prefix(before, bench.bytes_of())
 
@@ -220,7 +220,7 @@ def test_a_worker_that_falls_silent_is_given_up_on_and_what_it_says_later_is_not
     driver = bench.driver(*bench.real("0", 60), prelude=prelude)
     bench.wait_for_trials(5, driver)
     os.killpg(silent.pid, signal.SIGSTOP)  # and with it the run
-    bench.wait_until(lambda: "nothing was heard of worker" in bench.output(driver), "the driver to notice")
+    bench.wait_until(lambda: " sent nothing for " in bench.output(driver), "the driver to notice")
     bench.worker()
     bench.wait_for_trials(bench.trials() + 10, driver)
     os.killpg(silent.pid, signal.SIGCONT)

@@ -39,7 +39,7 @@ def test_a_run_without_memory_of_its_own_gets_the_share_of_its_threads() -> None
 
 
 def test_a_run_that_fits_on_no_worker_is_told_why() -> None:
-    assert "it takes 9 cores" in (lack_of_room(spec(threads=9), ROOMS.values()) or "")
+    assert "it needs 9 cores" in (lack_of_room(spec(threads=9), ROOMS.values()) or "")
     assert "the largest worker has 8 cores and 4000 MB" in (
         lack_of_room(spec(memory_mb=5000), ROOMS.values()) or ""
     )

@@ -110,7 +110,7 @@ def test_the_header_is_of_the_worker_and_the_command_of_the_user(joined):
 def test_a_run_that_fits_on_no_worker_says_so(joined):
     code, out = joined.finish(joined.driver(*joined.real("0", 5), "--threads", 3))
     assert code == 2
-    assert "it takes 3 cores and 1716 MB, and the largest worker has 1 core and 1716 MB" in out
+    assert "it needs 3 cores and 1716 MB, and the largest worker has 1 core and 1716 MB" in out
 
 
 @pytest.mark.slow

@@ -81,7 +81,7 @@ def test_references_alone_are_no_comparison(by_hand: list[Any]) -> None:
 
     found = LearnerResults("xgboost", only, "cfo").overview
 
-    assert found.sentence == "Only references have runs here: run two methods to compare."
+    assert found.sentence == "Only reference methods have runs here: run two methods to compare."
 
 
 def made(write_run: Any, tasks: int, folds: int, losses: dict[str, list[float]]) -> Overview:
@@ -104,7 +104,7 @@ def test_nobody_is_crowned_on_one_task(write_run: Any) -> None:
     found = made(write_run, 1, 2, {"cfo": [0.1], "rs": [0.2]})
 
     assert found.sentence == (
-        "2 folds are too few for a test. This concerns t0 alone. On t0 cfo reaches the best validation AUC "
+        "2 folds are too few for a test. This applies to t0 only. On t0 cfo reaches the best validation AUC "
         "first, 0.9000 after 20 s."
     )
 
@@ -296,8 +296,8 @@ def test_on_one_data_set_the_folds_are_tested_as_compare_does(write_run: Any) ->
     assert found.lead.p_of_others == pytest.approx({"rs": 3 * to_rs, "bohb": to_bohb})
     assert found.verdict == (
         "Use cfo on t: best mean validation AUC (0.9000 over 8 folds). Significantly better than rs "
-        f"(p = {3 * to_rs:.3f}); not significantly better than bohb (p = {to_bohb:.2f}). This concerns t "
-        "alone."
+        f"(p = {3 * to_rs:.3f}); not significantly better than bohb (p = {to_bohb:.2f}). This applies to "
+        "t only."
     )
 
 
@@ -312,7 +312,7 @@ def test_a_method_without_any_result_on_one_data_set_counts_as_the_constant(writ
 
     assert found.verdict == (
         "Use cfo on t: best mean validation AUC (0.9000 over 6 folds). Significantly better than rs "
-        "(p = 0.031). This concerns t alone."
+        "(p = 0.031). This applies to t only."
     )
 
 

@@ -95,8 +95,8 @@ def test_the_same_difference_on_many_tasks_is_told_in_one_line(write_run: Any, t
         "60 (1 run): 7 runs left out, a bohb fold 0; b bohb fold 0; c bohb fold 0; d bohb fold 0; "
         "e bohb fold 0; and 2 more",
         "2 tasks have runs with different options of a method, such as task 'a' with xgboost, "
-        '{"mode":"tuned"} (1 run) and {} (1 run): all are left out, as no side has more; give each its own '
-        "--results",
+        '{"mode":"tuned"} (1 run) and {} (1 run): all are left out, as no setting is the most '
+        "frequent; give each its own --results",
     ]
 
 
@@ -108,7 +108,7 @@ def test_without_a_majority_the_task_is_left_out_with_a_remedy(write_run: Any, t
     found = comparable(load(tmp_path / "results").runs)
 
     assert [one.task for one in found.runs] == ["u"]
-    assert "100 (1 run) and 60 (1 run): all are left out, as no side has more" in found.warnings[0]
+    assert "100 (1 run) and 60 (1 run): all are left out, as no setting is the most" in found.warnings[0]
     assert found.warnings[0].endswith("give each its own --results")
 
 
@@ -271,7 +271,7 @@ def test_a_failed_run_has_no_result_and_those_without_an_end_are_left_out(
 
     assert [(one.fold, one.incumbents.losses) for one in found.runs] == [(0, [0.4, 0.2]), (1, [])]
     assert [line.split(", the first")[0] for line in found.warnings] == [
-        "1 failed run counts as without a result",
+        "1 failed run counts as having no result",
         "1 interrupted run left out",
         "1 unfinished run left out",
     ]

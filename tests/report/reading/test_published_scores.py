@@ -58,7 +58,7 @@ def test_a_file_has_three_columns_and_may_have_five_more(tmp_path: Path) -> None
         (f"{HEAD},fold\na,auc,0.9,me,0\na,auc,0.8,me,0\n", "line 3: auc of a, fold '0', occurs twice"),
         ("task,metric,score,method,framework,seconds,seconds\n", "column 'seconds' occurs twice"),
         (f"{HEAD},sd\nadult,auc,0.9,me,-1\n", "line 2: sd '-1' is negative"),
-        (f'{HEAD}\nadult,auc,0.9,"me\n', "line 2: no CSV"),
+        (f'{HEAD}\nadult,auc,0.9,"me\n', "line 2: not valid CSV"),
     ],
 )
 def test_a_mistake_is_named_with_its_line_and_value(tmp_path: Path, text: str, said: str) -> None:
