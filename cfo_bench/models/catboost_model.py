@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import struct
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -60,6 +61,7 @@ class CatBoostModel:
     def load(self, content: bytes, about: Mapping[str, Any], recipe: ModelRecipe) -> Callable[[Array], Array]:
         import catboost
 
+        _check_lengths(content)
         model = catboost.CatBoost().load_model(blob=content)
         is_category = tuple("categories" in column for column in about["columns"])
 
@@ -67,3 +69,25 @@ class CatBoostModel:
             return predictions(model, catboost.Pool(features_data(x, is_category)), recipe.problem)
 
         return predict
+
+
+def _check_lengths(content: bytes) -> None:
+    """A ValueError if a part of the file is missing: CatBoost reads beyond the end of a truncated one.
+
+    The trees, then the tables of categories if there are any: their number, and each with its length before
+    it.
+    """
+
+    def number_at(at: int) -> int:
+        if at + 4 > len(content):
+            raise ValueError("its end is missing")
+        [number] = struct.unpack_from("<I", content, at)
+        return int(number)
+
+    at = 8 + number_at(4)
+    if at < len(content):
+        n_tables, at = number_at(at), at + 4
+        for _ in range(n_tables):
+            at += 4 + number_at(at)
+    if not content.startswith(b"CBM1") or at != len(content):
+        raise ValueError("its lengths are not those of its parts")

@@ -18,6 +18,7 @@ import pytest
 from cfo_bench.errors import UserError
 from cfo_bench.models import ModelRecipe, kind_of, saving
 from cfo_bench.models.best import load_model
+from cfo_bench.models.catboost_model import CatBoostModel
 from cfo_bench.models.lightgbm_model import LightGBMModel
 from cfo_bench.models.recipe import on_all_rows, train
 from cfo_bench.models.saving import checksum, save
@@ -186,6 +187,16 @@ def test_what_lightgbm_parses_is_complete(problem: str) -> None:
     for size in range(whole.index(b"\nend of parameters\n")):
         with pytest.raises((ValueError, LookupError)):  # never LightGBMError: its parser would crash
             kind.load(whole[:size], {}, recipe)
+
+
+def test_what_catboost_parses_is_complete(models: Callable[[str], Path], tmp_path: Path) -> None:
+    whole = models("catboost").read_bytes()
+    kind, recipe = CatBoostModel(), ModelRecipe("catboost", {}, Problem.MULTICLASS)
+
+    truncated = [whole[:size] for size in (*range(0, len(whole), 7), -1)]
+    for content in (*truncated, whole + b"0", b"0" + whole):
+        with pytest.raises(ValueError, match=r"^its (end|lengths)"):  # CatBoost's parser would crash
+            kind.load(content, {}, recipe)
 
 
 @pytest.mark.parametrize(
