@@ -16,6 +16,9 @@ from tests.helpers.bench import Bench, Process
 from tests.helpers.browser import Browser, running_driver
 from tests.helpers.processes import wait_until
 
+# Each wait of a test in the browser may take 100 seconds.
+pytestmark = pytest.mark.timeout(400)
+
 SUITE = "run --task wine --learner xgboost --method cfo --method rs --budget 6 --folds 0 -q"
 COUNTED = "document.querySelector('#runs > .live:last-child')?.textContent ?? ''"
 FOLD = "document.getElementById('xgboost-provenance').closest('details')"
@@ -54,7 +57,6 @@ def wait_for(browser: Browser, condition: str, what: str) -> None:
     wait_until(lambda: browser.run(f"return {condition}"), what, seconds=100, tick=0.1)
 
 
-@pytest.mark.timeout(300)
 def test_the_page_follows_a_suite_until_all_is_done(bench: Bench, browser: Browser) -> None:
     (bench.folder / "results").mkdir()
     process, url = watching(bench)
