@@ -116,6 +116,21 @@ def test_what_the_reader_has_chosen_opened_and_scrolled_to_stays(
     wait_for(browser, f"Math.abs({FOLD}.getBoundingClientRect().top - {top}) < 10", "the place")
 
 
+def test_a_table_of_runs_that_came_later_shows_that_there_is_more(
+    bench: Bench, browser: Browser, write_run: Any
+) -> None:
+    (bench.folder / "results").mkdir()
+    browser.resize(390, 900)
+    _, url = watching(bench)
+    browser.post("/url", {"url": url})
+
+    write_run("wine", "cfo", 0, [(1.0, 0.4, 0.5)], reason=None)  # without a report, the page stays
+
+    wait_for(browser, f"{STATUS}.join() === 'interrupted'", "the run")
+    wait_for(browser, "!!document.querySelector('#table-of-runs .edges.more-right')", "the shade")
+    assert browser.run("return document.querySelector('#table-of-runs .scroll').tabIndex") == 0
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_without_an_error_and_without_leftovers(
     bench: Bench, write_run: Any, tmp_path: Path, number: signal.Signals
