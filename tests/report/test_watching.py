@@ -105,6 +105,7 @@ def test_before_the_first_run_has_finished_the_page_has_the_runs_only(
         page = watch().page()
 
     assert "running <b>1</b>" in page and 'class="learner"' not in page
+    assert "copy it" not in page  # it is no folder
 
 
 def test_an_empty_folder_waits_for_its_first_run_and_a_missing_one_is_refused(
