@@ -273,6 +273,17 @@ def test_the_report_is_built_again_when_a_run_has_finished_and_not_otherwise(
     assert "rs" in visitor.wait_for_report(3).partition('class="learner"')[2]
 
 
+def test_a_build_that_has_just_been_started_ends_with_the_report(tmp_path: Path, write_run: Any) -> None:
+    write_run("wine", "cfo", 0, TRIALS)
+    (tmp_path / "report").mkdir()
+    threads = set(threading.enumerate())
+
+    with WatchedReport([tmp_path / "results"], tmp_path / "report") as report:
+        report.look()
+
+    assert set(threading.enumerate()) <= threads
+
+
 def test_several_folders_are_one_report(tmp_path: Path, write_run: Any) -> None:
     write_run("wine", "cfo", 0, TRIALS)
     os.rename(tmp_path / "results", tmp_path / "other")
