@@ -107,11 +107,15 @@ class WatchedReport:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Ends a running build, whose result is no longer needed."""
-        for process in multiprocessing.active_children():
-            if isinstance(process, SpawnContext.Process):
-                process.kill()
-                process.join()
+        """Ends a running build, whose result is no longer needed.
+
+        Its process may be starting, and is then among the children only a moment later.
+        """
+        while self._builder is not None and self._builder.is_alive():
+            for process in multiprocessing.active_children():
+                if isinstance(process, SpawnContext.Process):
+                    process.kill()
+            self._builder.join(0.02)
 
     def look(self) -> None:
         """Update the runs if a look is due, and start a build if one is due. This does not wait for the

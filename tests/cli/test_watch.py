@@ -16,6 +16,9 @@ from tests.helpers.bench import Bench, Process
 from tests.helpers.browser import Browser, running_driver
 from tests.helpers.processes import wait_until
 
+# Each wait of a test in the browser may take 100 seconds.
+pytestmark = pytest.mark.timeout(400)
+
 SUITE = "run --task wine --learner xgboost --method cfo --method rs --budget 6 --folds 0 -q"
 COUNTED = "document.querySelector('#runs > .live:last-child')?.textContent ?? ''"
 FOLD = "document.getElementById('xgboost-provenance').closest('details')"
@@ -54,7 +57,6 @@ def wait_for(browser: Browser, condition: str, what: str) -> None:
     wait_until(lambda: browser.run(f"return {condition}"), what, seconds=100, tick=0.1)
 
 
-@pytest.mark.timeout(300)
 def test_the_page_follows_a_suite_until_all_is_done(bench: Bench, browser: Browser) -> None:
     (bench.folder / "results").mkdir()
     process, url = watching(bench)
@@ -112,6 +114,21 @@ def test_what_the_reader_has_chosen_opened_and_scrolled_to_stays(
     assert browser.run("return document.documentElement.dataset.theme") == theme
     assert browser.run(f"return [{FOLD}.open, {METHOD}.checked, {SCORE}.checked]") == [True, False, True]
     wait_for(browser, f"Math.abs({FOLD}.getBoundingClientRect().top - {top}) < 10", "the place")
+
+
+def test_a_table_of_runs_that_came_later_shows_that_there_is_more(
+    bench: Bench, browser: Browser, write_run: Any
+) -> None:
+    (bench.folder / "results").mkdir()
+    browser.resize(390, 900)
+    _, url = watching(bench)
+    browser.post("/url", {"url": url})
+
+    write_run("wine", "cfo", 0, [(1.0, 0.4, 0.5)], reason=None)  # without a report, the page stays
+
+    wait_for(browser, f"{STATUS}.join() === 'interrupted'", "the run")
+    wait_for(browser, "!!document.querySelector('#table-of-runs .edges.more-right')", "the shade")
+    assert browser.run("return document.querySelector('#table-of-runs .scroll').tabIndex") == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

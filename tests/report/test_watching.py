@@ -105,6 +105,7 @@ def test_before_the_first_run_has_finished_the_page_has_the_runs_only(
         page = watch().page()
 
     assert "running <b>1</b>" in page and 'class="learner"' not in page
+    assert "copy it" not in page  # it is no folder
 
 
 def test_an_empty_folder_waits_for_its_first_run_and_a_missing_one_is_refused(
@@ -270,6 +271,17 @@ def test_the_report_is_built_again_when_a_run_has_finished_and_not_otherwise(
     write_run("wine", "rs", 0, TRIALS)
 
     assert "rs" in visitor.wait_for_report(3).partition('class="learner"')[2]
+
+
+def test_a_build_that_has_just_been_started_ends_with_the_report(tmp_path: Path, write_run: Any) -> None:
+    write_run("wine", "cfo", 0, TRIALS)
+    (tmp_path / "report").mkdir()
+    threads = set(threading.enumerate())
+
+    with WatchedReport([tmp_path / "results"], tmp_path / "report") as report:
+        report.look()
+
+    assert set(threading.enumerate()) <= threads
 
 
 def test_several_folders_are_one_report(tmp_path: Path, write_run: Any) -> None:

@@ -20,7 +20,8 @@ from cfo_bench.results.best_so_far import REACHES
 # The moments at which the methods are ranked, as shares of each task's budget.
 MOMENTS = (0.01, 0.1, 1.0)
 
-# With fewer tasks no winner is named, nor with fewer folds, unless the tasks are enough for a test.
+# With fewer tasks no winner is named, except on a single one, nor with fewer folds, unless the tasks are
+# enough for a test.
 FEWEST_TASKS, FEWEST_FOLDS = 3, 2
 
 
@@ -108,7 +109,7 @@ class Overview:
 
     def _without_test(self, lead: Lead) -> str:
         too_few_units = too_few(*((self.folds, "fold") if self.only_task else (self.ranked, "task")))
-        if self.only_task or self.ranked < FEWEST_TASKS or self.folds < FEWEST_FOLDS:
+        if self.folds < FEWEST_FOLDS or (not self.only_task and self.ranked < FEWEST_TASKS):
             return f"{too_few_units}{'' if self.only_task else f', with {self.over} each'}."
         has = "has" if len(lead.leaders) == 1 else "share"
         return f"{in_words(lead.leaders)} {has} the {self.best_is}; {too_few_units}."

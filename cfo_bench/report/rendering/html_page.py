@@ -36,6 +36,8 @@ LEAST_SHARE, LEAST_SHARE_OVER_PAPER, MAX_SHARE = 0.48, 0.54, 0.75
 # A table with more rows is too long for the text alternative of its figure.
 MAX_SPOKEN_ROWS = 40
 
+_FOLDER_HINT = " This folder needs no network: copy it, or zip it, as a whole."
+_KEEP_HINT = " To write it as a folder: <code>cfo-bench report</code>."
 _PDF_HINT = (
     " Figures as PDF, and sheets with the curves of all tasks: <code>cfo-bench report --format all</code>."
 )
@@ -120,7 +122,8 @@ class Page:
             runs=_WATCHED if self._is_watched else "",
             symbols=swatch_lines(styles.values()),
             learners="\n".join(self._learner(part, warnings) for part in parts),
-            pdf_hint="" if "pdf" in self._formats else _PDF_HINT,
+            folder_hint=_KEEP_HINT if self._is_watched else _FOLDER_HINT,
+            pdf_hint="" if self._is_watched or "pdf" in self._formats else _PDF_HINT,
         )
 
     def _learner(self, part: LearnerPart, warnings: Sequence[str]) -> str:

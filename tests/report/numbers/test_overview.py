@@ -100,13 +100,19 @@ def leading(scores: np.ndarray[Any, Any], methods: list[str], baseline: str = ""
     return RankTests(methods, tied_ranks(scores), scores, baseline).lead
 
 
-def test_nobody_is_crowned_on_one_task(write_run: Any) -> None:
+def test_a_lead_on_few_folds_of_one_task_is_not_tested(write_run: Any) -> None:
     found = made(write_run, 1, 2, {"cfo": [0.1], "rs": [0.2]})
 
     assert found.sentence == (
-        "2 folds are too few for a test. This applies to t0 only. On t0 cfo reaches the best validation AUC "
-        "first, 0.9000 after 20 s."
+        "cfo has the best mean validation AUC (0.9000 over 2 folds); 2 folds are too few for a test. This "
+        "applies to t0 only. On t0 cfo reaches the best validation AUC first, 0.9000 after 20 s."
     )
+
+
+def test_nobody_is_crowned_on_one_fold_of_one_task(write_run: Any) -> None:
+    found = made(write_run, 1, 1, {"cfo": [0.1], "rs": [0.2]})
+
+    assert found.verdict == "1 fold is too few for a test. This applies to t0 only."
 
 
 def test_nobody_is_crowned_on_one_fold(write_run: Any) -> None:

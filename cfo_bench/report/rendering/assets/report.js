@@ -215,12 +215,15 @@ const shade = (box) => {
   box.classList.toggle("more-right", scrollLeft + clientWidth < scrollWidth - 1);
   box.classList.toggle("more-below", scrollTop + clientHeight < scrollHeight - 1);
 };
-for (const box of all(".edges")) {
-  const scroll = box.firstElementChild;
-  scroll.addEventListener("scroll", () => shade(box), { passive: true });
-  edges.observe(scroll);
-  edges.observe(scroll.firstElementChild);
-}
+const followEdges = (within) => {
+  for (const box of all(".edges", within)) {
+    const scroll = box.firstElementChild;
+    scroll.addEventListener("scroll", () => shade(box), { passive: true });
+    edges.observe(scroll);
+    edges.observe(scroll.firstElementChild);
+  }
+};
+followEdges(document);
 
 // --- learners: one is visible at a time ---------------------------------------------------------
 

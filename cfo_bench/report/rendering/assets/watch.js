@@ -25,6 +25,7 @@
     const place = document.getElementById(id);
     const scrolled = all(".scroll", place).map((box) => [box.scrollLeft, box.scrollTop]);
     place.innerHTML = text;
+    followEdges(place);
     all(".scroll", place).forEach((box, at) => { if (scrolled[at]) [box.scrollLeft, box.scrollTop] = scrolled[at]; });
     for (const panel of all(".panel.chart", place)) {
       const runs = JSON.parse(panel.querySelector("script").textContent);
