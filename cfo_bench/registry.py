@@ -123,9 +123,9 @@ class Registry:
         return {**self.rows(), **{f"{name}:{row.takes}": row for name, row in self.families.items()}}
 
     def matching(self, word: str) -> dict[str, Row]:
-        """The rows with a word in their name, group, summary or packages, and those to which another name with
-        this word refers. If there are none: the members of families with the word in their name. If there are
-        none either, and the word is a path such as `optuna.samplers.TPESampler`: those of its last parts.
+        """The rows with a word in their name, group, summary or packages, and those to which another name
+        with it refers. If there are none: the members of families with the word in their name. If there are
+        none either: the matches of the last parts of a word such as `optuna.samplers.TPESampler`.
         """
         wanted = folded(word)
         meant = {

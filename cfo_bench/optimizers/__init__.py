@@ -37,7 +37,10 @@ _OTHER_NAMES = (
     ("tpesampler", "optuna's TPESampler is called 'tpe' here"),
     ("gpsampler", "optuna's GPSampler is called 'optuna-gp' here"),
     ("cmaessampler", "optuna's CmaEsSampler is called 'cma-es' here"),
-    ("hyperopt hyperoptsearch fmin tpe.suggest", "hyperopt's TPE, as its fmin runs it, is called 'hyperopt-tpe' here"),
+    (
+        "hyperopt hyperoptsearch fmin tpe.suggest",
+        "hyperopt's TPE, as its fmin runs it, is called 'hyperopt-tpe' here",
+    ),
     (
         "anneal anneal.suggest atpe atpe.suggest",
         "of hyperopt's algorithms, only TPE is available, called 'hyperopt-tpe'; random search is rs",
@@ -100,7 +103,10 @@ _OTHER_NAMES = (
     ("dragonfly", "Dragonfly's BOCA is called 'boca' here"),
     ("bhpt", "BHPT has no public implementation: 'boca' and 'fabolas' are its relatives"),
     ("grid grid-search gridsearchcv", "there is no grid search here: 'rs' is random search"),
-    ("asha ashascheduler asynchyperbandscheduler", "there is no ASHA here: 'hyperband', 'bohb' and 'dehb' are its relatives"),
+    (
+        "asha ashascheduler asynchyperbandscheduler",
+        "there is no ASHA here: 'hyperband', 'bohb' and 'dehb' are its relatives",
+    ),
     (
         "pbt populationbasedtraining population-based-training",
         "there is no population-based training: 'hyperband', 'bohb' and 'dehb' end bad trials early",
