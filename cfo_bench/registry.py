@@ -123,8 +123,9 @@ class Registry:
         return {**self.rows(), **{f"{name}:{row.takes}": row for name, row in self.families.items()}}
 
     def matching(self, word: str) -> dict[str, Row]:
-        """The rows with a word in their name, summary or packages, and those to which another name with this
-        word refers. If there are none: the members of families with the word in their name.
+        """The rows with a word in their name, group, summary or packages, and those to which another name
+        with it refers. If there are none: the members of families with the word in their name. If there are
+        none either: the matches of the last parts of a word such as `optuna.samplers.TPESampler`.
         """
         wanted = folded(word)
         meant = {
@@ -136,15 +137,17 @@ class Registry:
         matches = {
             name: row
             for name, row in self.listed().items()
-            if name in meant or wanted in folded(" ".join([name, row.summary, *row.needs]))
+            if name in meant or wanted in folded(" ".join([name, row.group, row.summary, *row.needs]))
         }
-        return matches or {
+        matches = matches or {
             f"{family}:{member}": row
             for family, row in self.families.items()
             if row.members and row.missing is None
             for member in _attribute(row.members, f"{self.kind} {family!r}")()
             if wanted in folded(member)
         }
+        last_parts = word.partition(".")[2]
+        return matches or (self.matching(last_parts) if last_parts else {})
 
     def row(self, name: str) -> Row:
         if (family := self._family(name)) is not None:

@@ -32,7 +32,8 @@ def methods(name: str | None, as_json: bool) -> None:
     The properties are its reference, packages and versions, the information that it receives, what it
     supports, and the measured time of a suggestion.
 
-    If no method has this name, the methods are listed that have it in their name, description or package.
+    If no method has this name, the methods are listed that have it in their name, group, description or
+    package, or that are known by it elsewhere, such as gp_minimize.
     """
     from cfo_bench.optimizers import METHODS
 

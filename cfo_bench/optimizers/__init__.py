@@ -31,16 +31,19 @@ _OTHER_NAMES = (
         "random search is called 'rs' here",
     ),
     (
-        "optuna",
+        "optuna optunasearch optunasearchcv",
         "optuna's default sampler is called 'tpe' here; any other is optuna:NAME, such as optuna:GPSampler",
     ),
     ("tpesampler", "optuna's TPESampler is called 'tpe' here"),
     ("gpsampler", "optuna's GPSampler is called 'optuna-gp' here"),
     ("cmaessampler", "optuna's CmaEsSampler is called 'cma-es' here"),
-    ("hyperopt fmin tpe.suggest", "hyperopt's TPE, as its fmin runs it, is called 'hyperopt-tpe' here"),
+    (
+        "hyperopt hyperoptsearch fmin tpe.suggest",
+        "hyperopt's TPE, as its fmin runs it, is called 'hyperopt-tpe' here",
+    ),
     (
         "anneal anneal.suggest atpe atpe.suggest",
-        "of hyperopt's algorithms, TPE is called 'hyperopt-tpe' here, and random search 'rs'",
+        "of hyperopt's algorithms, only TPE is available, called 'hyperopt-tpe'; random search is rs",
     ),
     (
         "turbo autosampler hebosampler",
@@ -52,17 +55,20 @@ _OTHER_NAMES = (
         "scikit-optimize's methods are called 'gpei', 'gpeips' and 'gp-cooled' here",
     ),
     ("gp-minimize", "scikit-optimize's gp_minimize is called 'gpei' here"),
+    ("tunebohb hyperbandforbohb", "BOHB is called 'bohb' here"),
     ("hpbandster", "hpbandster's methods are called 'bohb' and 'hyperband' here"),
     ("flaml", "FLAML's searchers are called 'blendsearch' and 'flaml-cfo' here"),
     (
-        "bo gp gp-ei bayesian bayes-opt bayesopt bayesianoptimization bayesian-optimization "
-        "bayesian-optimisation gpyopt spearmint blackboxfacade smac4bb",
+        "bo smbo gp gp-ei bayesian bayes-opt bayesopt bayesoptsearch bayesianoptimization "
+        "bayesian-optimization bayesian-optimisation gpyopt spearmint blackboxfacade smac4bb",
         "Bayesian optimisation with a Gaussian process is called 'gpei', 'botorch-ei' or 'optuna-gp' here",
     ),
     (
-        "logei logexpectedimprovement qlogexpectedimprovement singletaskgp",
+        "logei qei expectedimprovement logexpectedimprovement qexpectedimprovement qlogexpectedimprovement "
+        "qnoisyexpectedimprovement qlognoisyexpectedimprovement singletaskgp botorchsampler",
         "BoTorch's LogExpectedImprovement is called 'botorch-ei' here",
     ),
+    ("eipu", "expected improvement per unit of cost is called 'gpeips' or 'botorch-eips' here"),
     ("ucb upper-confidence-bound upperconfidencebound", "an upper confidence bound is used by 'boca' here"),
     (
         "mes max-value-entropy entropy-search qmultifidelitymaxvalueentropy singletaskmultifidelitygp",
@@ -74,24 +80,37 @@ _OTHER_NAMES = (
     ),
     ("smac3", "SMAC is called 'smac' here, and 'smac-mf' on parts of the rows"),
     (
-        "hyperparameteroptimizationfacade hpofacade smac4hpo algorithmconfigurationfacade forest-minimize "
-        "gbrt-minimize",
+        "hyperparameteroptimizationfacade hpofacade smac4hpo algorithmconfigurationfacade smac4ac "
+        "forest-minimize gbrt-minimize",
         "SMAC, whose model is a random forest, is called 'smac' here",
     ),
     ("multifidelityfacade smac4mf", "SMAC on parts of the rows is called 'smac-mf' here"),
-    ("hyperbandfacade successivehalving halvingrandomsearchcv", "Hyperband is called 'hyperband' here"),
+    (
+        "hyperbandfacade hyperbandpruner successivehalving successivehalvingpruner halvingrandomsearchcv",
+        "Hyperband is called 'hyperband' here",
+    ),
     ("cmaes", "CMA-ES is called 'cma-es' here"),
     ("nevergrad", "any optimizer of nevergrad is 'nevergrad:NAME', such as nevergrad:NGOpt"),
     (
-        "hebo ax axclient ax-platform bore syne-tune",
+        "hebo hebosearch ax axclient axsearch ax-platform bore syne-tune synetune",
         "HEBO, Ax and Syne Tune's BORE are programs, 'exec:COMMAND': docs/methods.md has the commands",
+    ),
+    (
+        "neps priorband openbox vizier",
+        "this package needs a program of your own, 'exec:COMMAND': docs/methods.md has examples",
     ),
     ("robo", "RoBO's FABOLAS is called 'fabolas' here"),
     ("dragonfly", "Dragonfly's BOCA is called 'boca' here"),
     ("bhpt", "BHPT has no public implementation: 'boca' and 'fabolas' are its relatives"),
     ("grid grid-search gridsearchcv", "there is no grid search here: 'rs' is random search"),
-    ("asha", "there is no ASHA here: 'hyperband', 'bohb' and 'dehb' are its relatives"),
-    ("pbt", "there is no population-based training: 'hyperband', 'bohb' and 'dehb' end bad trials early"),
+    (
+        "asha ashascheduler asynchyperbandscheduler",
+        "there is no ASHA here: 'hyperband', 'bohb' and 'dehb' are its relatives",
+    ),
+    (
+        "pbt populationbasedtraining population-based-training",
+        "there is no population-based training: 'hyperband', 'bohb' and 'dehb' end bad trials early",
+    ),
     ("rf", "the random forest that scores are measured against is called 'tuned-rf' here"),
 )
 

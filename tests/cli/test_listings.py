@@ -228,6 +228,19 @@ def test_every_option_of_run_is_in_one_group_of_its_help() -> None:
         ("TuRBO", {"optunahub:FOLDER:CLASS"}),
         ("Sobol", {"optuna:NAME"}),
         ("AxClient", {"exec:COMMAND"}),
+        ("hyperopt.tpe.suggest", {"hyperopt-tpe"}),
+        ("optuna.samplers.TPESampler", {"tpe"}),
+        ("optuna.samplers.NSGAIISampler", {"optuna:NSGAIISampler"}),
+        ("skopt.gp_minimize", {"gpei"}),
+        ("flaml.BlendSearch", {"blendsearch"}),
+        ("smac.HyperparameterOptimizationFacade", {"smac"}),
+        ("BoTorchSampler", {"botorch-ei"}),
+        ("TuneBOHB", {"bohb"}),
+        ("ASHAScheduler", {"bohb", "dehb", "hyperband"}),
+        ("OptunaSearch", {"tpe"}),
+        ("SyneTune", {"exec:COMMAND"}),
+        ("neps", {"exec:COMMAND"}),
+        ("multi-fidelity", {"boca", "dehb", "fabolas", "hyperband", "smac-mf"}),
         *((name, {"exec:COMMAND"}) for name in ("HEBO", "Ax", "BORE", "Syne Tune")),
     ],
 )
@@ -239,6 +252,11 @@ def test_a_method_is_found_by_the_names_that_the_users_of_its_package_know(word:
 
     assert names <= found
     assert len(found) < 10
+
+
+def test_the_name_of_one_algorithm_does_not_list_another_whose_name_contains_it() -> None:
+    """hyperopt has tpe.suggest and atpe.suggest."""
+    assert METHODS.matching("tpe.suggest").keys() == {"hyperopt-tpe"}
 
 
 def test_every_other_name_of_a_method_leads_to_methods_that_are_listed() -> None:

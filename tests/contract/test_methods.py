@@ -59,7 +59,7 @@ OF_FAMILIES = ["nevergrad:NGOpt", "nevergrad:NgIohTuned", "optuna:NSGAIISampler"
 LIKE_ANOTHER = ["botorch-eips", "fabolas", "gp-cooled", "gpeips", "nevergrad:NgIohTuned"]
 
 # A reference asks for one trial only, of a learner of its own: see tests/learners/test_references.py.
-# A study searches nothing: see tests/optimizers/test_study.py.
+# A study searches nothing: see tests/optimizers/test_baselines.py.
 ROWS = [name for name, row in METHODS.rows().items() if row.learner is None and name != "study"]
 NAMES = [*sorted(ROWS), *OF_FAMILIES]
 
