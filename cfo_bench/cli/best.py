@@ -35,7 +35,11 @@ if TYPE_CHECKING:
 @click.option(
     "--drop", multiple=True, metavar="COLUMN", help="A column to leave out.  [default: as in the search]"
 )
-@click.option("--drop-missing-target", is_flag=True, help="Leave out rows of --fit whose target is missing.")
+@click.option(
+    "--drop-missing-target",
+    is_flag=True,
+    help="Leave out rows of --fit whose target is missing.  [default: if the search did]",
+)
 @click.option("--threads", type=click.IntRange(min=1), help="Threads of --fit.  [default: all cores]")
 @click.option(
     "--trust-learner",

@@ -6,8 +6,9 @@ From Python, `cfo-bench compare` is `compare("my.csv", "y", for_seconds="10m").s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,18 +36,22 @@ from cfo_bench.machine.fork_server import fork_server
 from cfo_bench.machine.processes import slowness
 from cfo_bench.metrics import canonical_name
 from cfo_bench.optimizers import METHODS
-from cfo_bench.records import RunStatus, TaskFacts
+from cfo_bench.records import RunStatus, TaskFacts, run_id
 from cfo_bench.registry import Registry, label
 from cfo_bench.report.contents import plural
 from cfo_bench.report.numbers.scores import FoldSeed
+from cfo_bench.results.comparability import check_resumable
 from cfo_bench.results.comparison_record import (
     ComparisonPlan,
     ComparisonRecord,
     ComparisonVerdict,
     read_record,
 )
+from cfo_bench.results.limits import past_run
 from cfo_bench.results.run import CONSTANT, FOREST
+from cfo_bench.results.trace import path_of
 from cfo_bench.run.checks import most_folds, packages
+from cfo_bench.run.supervisor import Verdict
 from cfo_bench.suite.choices import Choice
 from cfo_bench.suite.model import Suite
 from cfo_bench.values import DURATION_RULE, MAX_SEED, duration
@@ -173,6 +178,7 @@ def compare(
     ends_at = started + total - reserve
     n_folds, facts = _most_folds(suite, on_event, ends_at, total)
     suite = replace(suite, n_folds=n_folds, folds=f"0-{n_folds - 1}")
+    _refuse_other_runs(suite)
     most = _most_places(suite, n_folds)
     at_once = min(suite.jobs, machine.cores())
     if record is None or record.asked != asked or not _can_do(suite, most, record.plan):
@@ -211,6 +217,25 @@ def _refuse_other_scores(record: ComparisonRecord, scores: Mapping[str, Any], re
                 f"{results} has a comparison with another --{name.replace('_', '-')} ({before!r} there, "
                 f"{value!r} here): give another --results"
             )
+
+
+def _refuse_other_runs(suite: Suite) -> None:
+    """A UserError if the folder has runs of another learner or method of the same name, such as another
+    search space in the same YAML file.
+    """
+    with _without_option_of_run():
+        for spec in runs_of(replace(suite, methods=(*suite.methods, Choice(CONSTANT)))).specs:
+            if (past := past_run(path := path_of(suite.results, spec))) is not None:
+                check_resumable(path, past.header, spec)
+
+
+@contextmanager
+def _without_option_of_run() -> Iterator[None]:
+    """A trace of another run is an error that names no option that only `run` has."""
+    try:
+        yield
+    except OtherRunError as error:
+        raise UserError(f"{error.finding}: give another --results") from None
 
 
 def _most_places(suite: Suite, n_folds: int) -> int:
@@ -253,17 +278,20 @@ class _TimeIsUpError(Exception):
 
 @dataclass
 class _Watch:
-    """The callback of runs: it stops them at the deadline, and notes how long they took."""
+    """The callback of runs: it stops them at the deadline, and notes how long they took and which failed."""
 
     deadline: float
     on_event: Callable[[Event], None]
     started_at: float = math.inf
     n_done: int = 0  # runs that were done now, without the constant predictor's
+    failures: list[RunFinished] = field(default_factory=list)
 
     def __call__(self, event: Event) -> None:
         match event:
             case RunsStarted():
                 self.started_at = monotonic()
+            case RunFinished(verdict=Verdict(outcome=RunStatus.FAILED)):
+                self.failures.append(event)
             case RunFinished(job, verdict) if job.spec.method != CONSTANT:
                 self.n_done += verdict.outcome is not RunStatus.ALREADY_DONE
         self.on_event(event)
@@ -272,13 +300,9 @@ class _Watch:
 
 
 def _run(runs: SuiteRuns, watch: _Watch) -> None:
-    """Execute the runs until the watch stops them. An error names no option that only `run` has."""
-    try:
+    """Execute the runs until the watch stops them."""
+    with suppress(_TimeIsUpError), _without_option_of_run():
         run_suite(runs, on_event=watch)
-    except _TimeIsUpError:
-        pass
-    except OtherRunError as error:
-        raise UserError(f"{error.finding}: give another --results") from None
 
 
 def _overhead_seconds(suite: Suite, ends_at: float, on_event: Callable[[Event], None]) -> float:
@@ -314,7 +338,7 @@ class _Comparing:
             watch = _Watch(ends_at, self.on_event)
             _run(self._runs(plan, range(n_done, plan.folds)), watch)
             ended = monotonic()
-            comparison = self._answer(plan)
+            comparison = self._answer(plan, watch.failures)
             msgspec.structs.replace(record, plan=plan, verdict=_verdict(comparison)).write(self.suite.results)
             if record.verdict is not None or ended > ends_at or not watch.n_done:
                 return comparison
@@ -355,7 +379,7 @@ class _Comparing:
         repetition, fold = divmod(number, self.n_folds)
         return fold, (self.suite.seeds[0] + repetition) % (MAX_SEED + 1)
 
-    def _answer(self, plan: ComparisonPlan) -> Comparison:
+    def _answer(self, plan: ComparisonPlan, failures: Sequence[RunFinished]) -> Comparison:
         elapsed = monotonic() - (self.deadline - self.total)
         places = list(map(self._place, range(plan.folds)))
         can_add_folds = plan.folds < self.most_folds
@@ -363,11 +387,20 @@ class _Comparing:
             self.suite, plan, self.task, places, self.n_folds, elapsed, can_add_folds=can_add_folds
         )
         if comparison is None:
+            reason = (
+                _in_words_of_failures(failures)
+                if failures
+                else "give more time with --for, or fewer rows; this machine may be busy"
+            )
             raise UserError(
-                f"no fold was finished by all of {_pairs_in_words(plan)} in {duration(elapsed)}: give more "
-                "time with --for, or fewer rows; this machine may be busy"
+                f"no fold was finished by all of {_pairs_in_words(plan)} in {duration(elapsed)}: {reason}"
             )
         return comparison
+
+
+def _in_words_of_failures(failures: Sequence[RunFinished]) -> str:
+    first = failures[0]
+    return f"{plural(len(failures), 'run')} failed, such as {run_id(first.job.spec)}: {first.verdict.message}"
 
 
 def _verdict(comparison: Comparison) -> ComparisonVerdict:
@@ -418,4 +451,5 @@ def _in_words(plan: ComparisonPlan, suite: Suite, facts: TaskFacts, total: float
 
 
 def _pairs_in_words(plan: ComparisonPlan) -> str:
-    return f"{' and '.join(map(label, plan.learners))}, each tuned by {' and by '.join(plan.methods)}"
+    learners, methods = (list(map(label, names)) for names in (plan.learners, plan.methods))
+    return f"{' and '.join(learners)}, each tuned by {' and by '.join(methods)}"

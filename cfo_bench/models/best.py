@@ -330,7 +330,7 @@ def fit_best(
     drop : sequence of str, default=()
         Columns to leave out; empty: those of the search.
     drop_missing_target : bool, default=False
-        Whether to leave out rows without a target.
+        Whether to leave out rows without a target. They are always left out if the search did so.
     threads : int or None, default=None
         The number of threads; None: the number of cores.
     trust_learner : bool, default=False
@@ -359,7 +359,7 @@ def fit_best(
         column,
         recipe.problem,
         drop or best.dropped_columns,
-        drop_missing_target,
+        drop_missing_target or bool(best.run_header.data.dropped_rows),
         best.split,
         best.weight,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -146,9 +147,6 @@ def _parts(
     request: Request, runs: Sequence[Run], drawing: Drawing, folder: Folder, progress: OnProgress
 ) -> list[LearnerPart]:
     """The part of each learner. A figure is drawn as soon as its numbers are computed."""
-    by_learner: dict[str, list[Run]] = {}
-    for run in runs:
-        by_learner.setdefault(run.learner, []).append(run)
     everyone = [
         LearnerResults(
             learner,
@@ -158,7 +156,7 @@ def _parts(
             request.references,
             request.importance,
         )
-        for learner, of_learner in by_learner.items()
+        for learner, of_learner in _by_learner(runs).items()
     ]
     across = LearnersSection(everyone)
     parts = []
@@ -171,6 +169,17 @@ def _parts(
         parts.append(_part(results, sections))
     progress("computing", len(everyone), len(everyone))
     return parts
+
+
+def _by_learner(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """The runs by the name of their learner in tables; by the full names of two that share that name."""
+    learners = dict.fromkeys(run.learner for run in runs)
+    counts = Counter(map(label, learners))
+    by_learner: dict[str, list[Run]] = {}
+    for run in runs:
+        name = label(run.learner)
+        by_learner.setdefault(name if counts[name] == 1 else run.learner, []).append(run)
+    return by_learner
 
 
 def _part(results: LearnerResults, sections: Sequence[BuiltSection]) -> LearnerPart:
@@ -208,8 +217,7 @@ def _about_baseline(runs: Sequence[Run], requested: str) -> list[str]:
     if requested != DEFAULT_BASELINE and requested not in (methods := {run.method for run in runs}):
         raise UnknownNameError("baseline", requested, methods)
     baselines = {
-        learner: _baseline([run for run in runs if run.learner == learner], requested)
-        for learner in dict.fromkeys(run.learner for run in runs)
+        learner: _baseline(of_learner, requested) for learner, of_learner in _by_learner(runs).items()
     }
     return [
         f"{learner}: {requested} has no finished run, so {baseline} is the baseline: "

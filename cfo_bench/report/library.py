@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cfo_bench.errors import UnknownNameError, UserError
+from cfo_bench.registry import label
 from cfo_bench.values import DURATION_RULE, seconds
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _unknown_learners(published: Sequence[Reference], built: Built) -> list[str]
     reported = {"", *(overview.learner for overview in built.overviews)}
     learners = dict.fromkeys(reference.learner for reference in published)
     lines = []
-    for name in [learner for learner in learners if learner not in reported]:
+    for name in [learner for learner in learners if reported.isdisjoint({learner, label(learner)})]:
         try:
             LEARNERS.row(name)
         except UserError as error:

@@ -251,10 +251,20 @@ def _spec_differences(first: RunSpec, second: RunSpec, also: Sequence[str] = ())
         for spec in (first, second)
     )
     return [
-        Difference(name, repr(old.get(name)), repr(new.get(name)))
+        Difference(name, *_in_words(old.get(name), new.get(name)))
         for name in {**old, **new}
         if old.get(name) != new.get(name)
     ]
+
+
+def _in_words(old: object, new: object) -> tuple[str, str]:
+    """Two different values; of two lists, such as search spaces, only the items that the other lacks."""
+    if isinstance(old, list) and isinstance(new, list):
+        removed = [item for item in old if item not in new]
+        added = [item for item in new if item not in old]
+        if removed or added:  # else only the order differs
+            old, new = removed, added
+    return repr(old), repr(new)
 
 
 def _metric_differences(past: Header, spec: RunSpec) -> list[Difference]:

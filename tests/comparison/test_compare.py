@@ -28,7 +28,7 @@ from cfo_bench.comparison.compare import (
     compare,
 )
 from cfo_bench.comparison.plan import Workload, further_folds, planned
-from cfo_bench.engines.suite_runs import Event, Note, RunsUnderWay, ignore
+from cfo_bench.engines.suite_runs import Event, Note, RunFinished, RunsUnderWay, ignore
 from cfo_bench.errors import UserError
 from cfo_bench.metrics import METRICS
 from cfo_bench.report.numbers.significance import Estimate
@@ -446,6 +446,51 @@ def test_a_metric_whose_file_was_changed_gives_no_answer_and_names_no_option_of_
 
     with pytest.raises(UserError, match=r"file .*mine.py .* here\).*: give another --results$"):
         replace(ours, suite=suite).run(record, 1.0)
+
+
+def test_a_changed_description_of_a_learner_is_refused_before_anything_runs_and_the_verdict_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    description = (
+        "estimator: sklearn.naive_bayes.GaussianNB\n"
+        "space: {{var_smoothing: {{float: [1e-12, {}], log: true, start: 1e-9}}}}\n"
+    )
+    Path("bayes.yaml").write_text(description.format(1))
+    here = tmp_path / "here"
+    work = comparing(write(tmp_path / "my.csv", rows=40), here, monotonic() + 1000, ("bayes.yaml",))
+    suite = replace(work.suite, methods=(Choice("rs"),), n_folds=10, folds="0")
+    assert run_suite(suite).exit_code == 0
+    verdict = ComparisonVerdict("my", "GaussianNB", "rs", "It is best.")
+    ComparisonRecord({}, ComparisonPlan(("GaussianNB",), ("rs",), 1, 60.0), verdict).write(here)
+    Path("bayes.yaml").write_text(description.format(2))
+    events: list[Event] = []
+
+    with pytest.raises(UserError, match=r"option space .* there, .* here\): give another --results$"):
+        compare("my.csv", "y", learners=["bayes.yaml"], methods=["rs"], results=here, on_event=events.append)
+    assert not [event for event in events if isinstance(event, RunFinished)]
+    record = read_record(here)
+    assert record is not None and record.verdict == verdict
+
+
+def test_runs_that_failed_are_named_and_no_more_time_is_asked_for(tmp_path: Path) -> None:
+    Path(tmp_path, "broken.py").write_text(
+        "class Broken:\n"
+        "    def __init__(self, space, start, seed):\n"
+        "        self.start = start\n"
+        "    def ask(self):\n"
+        "        raise ValueError('no idea')\n"
+        "    def tell(self, trial, result):\n"
+        "        pass\n"
+    )
+    method = f"{tmp_path}/broken.py:Broken"
+    ours = comparing(write(tmp_path / "my.csv", rows=40), tmp_path / "here", monotonic() + 1000, ("knn",))
+    record = ComparisonRecord({}, ComparisonPlan(("knn",), (method,), 1, 60.0))
+
+    with pytest.raises(
+        UserError, match=r"tuned by Broken in .*: 1 run failed, such as knn/my/Broken/.*no idea"
+    ):
+        ours.run(record, 1.0)
 
 
 @pytest.mark.slow

@@ -163,3 +163,25 @@ def test_a_pipeline_trains_with_weights_and_encodes_texts_itself(tmp_path: Path)
     coefficients = unweighted.fit(code["features"](frame, trained["columns"]), frame["y"] == "yes")["model"]
     assert model["model"].coef_.shape == coefficients.coef_.shape
     assert not np.allclose(model["model"].coef_, coefficients.coef_)
+
+
+def test_rows_without_a_target_are_left_out_of_training_as_of_the_search(tmp_path: Path) -> None:
+    path, results = tmp_path / "my.csv", tmp_path / "results"
+    frame = table(Problem.BINARY, path)
+    frame.loc[:9, "y"] = None
+    frame.to_csv(path, index=False)
+    suite = Suite(
+        data_file=path,
+        target="y",
+        drop_missing_target=True,
+        learners=("knn",),  # type: ignore[arg-type]
+        methods="rs",
+        folds="0",
+        budget_seconds=60,
+        max_trials=1,
+        results=results,
+    )
+    assert run_suite(suite).exit_code == 0
+    [best] = best_configurations(results)
+
+    assert fit_best(best, path, tmp_path / "my.npz").rows == N - 10

@@ -33,7 +33,7 @@ TRIALS = [(1.0, 0.4, 0.5), (2.0, 0.2, 0.5)]
 
 
 def report(folder: Path, out: str = "out", **options: Any) -> Built:
-    return build(Request(folder / "results", folder / out, **options))
+    return build(Request(**{"results": folder / "results", "out": folder / out, **options}))
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -292,6 +292,25 @@ def test_a_baseline_that_was_not_run_is_refused_and_another_replaces_a_missing_c
         report(tmp_path, baseline="smac", formats=("csv",))
     warning = "xgboost: cfo has no finished run, so rs is the baseline: --baseline selects another"
     assert warning in report(tmp_path, formats=("csv",)).warnings
+
+
+def test_a_learner_of_ones_own_has_its_name_in_tables_unless_two_share_it(
+    write_run: Any, tmp_path: Path
+) -> None:
+    def learners(*folders: str) -> list[str]:
+        built = report(tmp_path, formats=("csv",), results=[tmp_path / name for name in folders])
+        return [overview.learner for overview in built.overviews]
+
+    for folder in ("results", "others"):
+        path = write_run("t", "rs", 0, TRIALS)
+        change(path, "spec", learner=f"estimator:{folder}.py:svm")
+        target = tmp_path / folder / "svm" / "t" / "rs" / path.name
+        target.parent.mkdir(parents=True)
+        path.rename(target)
+
+    assert learners("results") == ["svm"]
+    assert (tmp_path / "out" / "svm" / "tables").is_dir()
+    assert learners("results", "others") == ["estimator:results.py:svm", "estimator:others.py:svm"]
 
 
 def test_the_methods_of_compare_have_differences_and_speed_ups_and_the_forest_no_headline(

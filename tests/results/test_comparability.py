@@ -85,6 +85,15 @@ def test_a_run_may_be_resumed_with_other_limits_but_not_as_another_run() -> None
         check_resumable(Path("t.jsonl"), header(), replace(SPEC, seed=7))
 
 
+def test_of_two_long_lists_the_different_items_are_named() -> None:
+    same, narrow, wide = ({"name": name} for name in ("same", "narrow", "wide"))
+    past = header(learner_options={"space": [same, narrow]})
+
+    [difference] = resumable(past, replace(past.spec, learner_options={"space": [same, wide]}))
+
+    assert difference == Difference("option space", "[{'name': 'narrow'}]", "[{'name': 'wide'}]")
+
+
 TARGET = DataIdentity(
     sha256="a" * 64, target="y1", problem=Problem.BINARY, dropped_columns=[], dropped_rows=0
 )

@@ -19,6 +19,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from cfo_bench.records import RunStatus
+from cfo_bench.registry import label
 from cfo_bench.report.contents import MOST_NAMES, plural, some
 from cfo_bench.results.comparability import Aspect, comparison_aspects, method_options, shown
 from cfo_bench.results.digest import NO_INCUMBENTS, TrialDigest
@@ -333,7 +334,7 @@ def _about_short_budgets(short: Sequence[Run], n_runs: int, budget_seconds: floa
 
 
 def _task(run: Run) -> str:
-    return f"task {run.task!r} with {run.learner}"
+    return f"task {run.task!r} with {label(run.learner)}"
 
 
 def _run(run: Run) -> str:

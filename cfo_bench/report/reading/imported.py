@@ -20,6 +20,7 @@ import msgspec
 
 from cfo_bench.errors import CfoBenchError
 from cfo_bench.records import RunStatus
+from cfo_bench.registry import label
 from cfo_bench.report.contents import plural, some
 from cfo_bench.report.reading.consistency import budgets_to_share, by_task, run_names
 from cfo_bench.results.limits import shortened
@@ -248,7 +249,9 @@ def _notice(tasks: Sequence[Sequence[Run]], remarks: Sequence[str]) -> str:
     more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
     names = some([runs[0].task for runs in tasks])
     result = [_result(tasks[0])] if len(tasks) == 1 and _imported_clock(run) != "wall" else []
-    return "; ".join([f"{run.method} on {names} with {run.learner} is {sources[0]}{more}", *remarks, *result])
+    return "; ".join(
+        [f"{run.method} on {names} with {label(run.learner)} is {sources[0]}{more}", *remarks, *result]
+    )
 
 
 def _imported_clock(run: Run) -> str:
