@@ -337,7 +337,7 @@ def test_a_condition_names_a_choice_of_a_categorical_hyperparameter(when: object
 
 
 def test_a_hyperparameter_stands_after_the_one_it_depends_on():
-    with pytest.raises(SpaceError, match="stands before it"):
+    with pytest.raises(SpaceError, match="listed before it"):
         Space([Float("gamma", 0.01, 1.0, when={"kernel": "rbf"}), KERNEL])
 
 

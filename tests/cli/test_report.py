@@ -50,7 +50,7 @@ def test_on_a_terminal_a_report_keeps_to_the_width_and_has_no_empty_column(
     assert max(map(len, lines[:-1])) <= 60  # the last is where the report is
     said = " ".join(" ".join(lines).split())
     # Nobody reaches the best score on half of the tasks: then nobody is slower by a factor.
-    assert ("slower" in said) == ("Slower:" in said) == is_told
+    assert ("slower" in said) == ("Slower by:" in said) == is_told
 
 
 def test_a_budget_on_the_command_line_is_a_time(program: Any, results: Path) -> None:

@@ -140,7 +140,7 @@ def test_events_say_what_happens_in_order(tmp_path: Path) -> None:
         ({"methods": (Choice("cfo", {"delta": 1}),)}, OptionError, "no option 'delta'"),
         ({"methods": ()}, UserError, "no methods"),
         ({"budget_seconds": None}, UserError, "no budget_seconds"),
-        ({"tasks": ()}, UserError, "nothing to learn"),
+        ({"tasks": ()}, UserError, "no task: give --task"),
         ({"engine": "dusk"}, UnknownNameError, "unknown engine 'dusk'"),
         ({"clock": "wall"}, UserError, "its seconds are virtual: leave --clock out"),
     ],

@@ -54,7 +54,7 @@ FRESH_ON_THE_WALL_CLOCK = {
     "failed": [],
 }
 # Since 0.2.0: facts of a header, and settings with their defaults.
-NEWER_FACTS, NEWER_SETTINGS = {"metric_facts"}, {"metric": None}
+NEWER_FACTS, NEWER_SETTINGS = {"metric_facts", "own_code"}, {"metric": None}
 # These compute in floating point with libraries that use the processor's vector unit.
 NOT_BY_THE_BYTE = {"tpe", "smac", "bohb"}
 

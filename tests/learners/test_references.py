@@ -340,4 +340,4 @@ def test_a_reference_on_the_virtual_clock_is_refused_in_one_line(tmp_path: Path)
         cwd=tmp_path,
     )
     assert answer.returncode == 2
-    assert "method 'constant' takes real seconds" in answer.stderr and answer.stderr.count("\n") == 1
+    assert "trains, which takes real seconds" in answer.stderr and answer.stderr.count("\n") == 1

@@ -71,7 +71,7 @@ def test_a_value_out_of_bounds_is_refused() -> None:
 
 
 def test_a_hyperparameter_that_is_no_whole_number_is_refused() -> None:
-    with pytest.raises(OptionError, match="'x' is none"):
+    with pytest.raises(OptionError, match="'x' is not one"):
         Study(Space([Float("x", 0.0, 1.0)]), {"x": 0.5})
 
 

@@ -115,7 +115,7 @@ def test_nothing_that_is_pickled_is_loaded(tmp_path: Path, written: bytes) -> No
         members["0/loss/child.npy"] = pickled.getvalue()
 
     assert pickle.dumps(Bomb())
-    assert "no surrogate" in refusal(tmp_path, rewritten(written, plant))
+    assert "not a usable surrogate" in refusal(tmp_path, rewritten(written, plant))
     assert not (tmp_path / "exploded").exists()
 
 
@@ -137,7 +137,7 @@ def test_an_array_may_not_promise_more_than_there_is(tmp_path: Path, written: by
         spare = header.index(b"\n") - array.index(b"\n")
         members["0/loss/value.npy"] = header.replace(b" " * spare + b"\n", b"\n", 1)
 
-    assert "no surrogate" in refusal(tmp_path, rewritten(written, promise))
+    assert "not a usable surrogate" in refusal(tmp_path, rewritten(written, promise))
 
 
 @pytest.mark.parametrize("node", [0, -1])
@@ -170,7 +170,7 @@ def test_numbers_out_of_range_are_refused(tmp_path: Path, written: bytes, key: s
         text["surrogates"][0][key] = value
         members["surrogate.json"] = orjson.dumps(text)
 
-    assert "no surrogate" in refusal(tmp_path, rewritten(written, change))
+    assert "not a usable surrogate" in refusal(tmp_path, rewritten(written, change))
 
 
 def test_another_version_is_named(tmp_path: Path, written: bytes) -> None:

@@ -33,10 +33,10 @@ def test_a_learner_on_its_own_clock_passes(spec: RunSpec) -> None:
     [
         (replace(VIRTUAL, clock="wall"), "--clock wall: learner 'synthetic' does not train"),
         (replace(REAL, clock="virtual"), "really trains, so that its seconds are real"),
-        (replace(VIRTUAL, method="constant"), "'constant' takes real seconds"),
+        (replace(VIRTUAL, method="constant"), "'constant' trains, which takes real seconds"),
         (replace(REAL, charge_method=True), "--charge-method is for the virtual clock"),
         (replace(RECORDED, validation="holdout"), "has no rows to hold out"),
-        (replace(REAL, validation="holdout", parallel=2), "which --parallel 2 can't"),
+        (replace(REAL, validation="holdout", parallel=2), "--parallel 2 can't be combined with"),
     ],
 )
 def test_a_clock_that_does_not_fit_is_the_users_mistake(spec: RunSpec, message: str) -> None:

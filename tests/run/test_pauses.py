@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cfo_bench.clock import SharedWallClock, WallClock, monotonic
-from cfo_bench.machine.processes import descendants_cpu_seconds
+from cfo_bench.machine.processes import SpawnContext, call_in_subprocess, descendants_cpu_seconds
 from cfo_bench.results.schema import Pause
 from cfo_bench.run.page import LivePage, NotedPause
 from cfo_bench.run.pauses import ANSWER_SECONDS, LEAST_SECONDS, UNSEEN_SECONDS, PauseWatch, take_off_pauses
@@ -125,17 +125,25 @@ time.sleep(600)
 """
 
 
-def test_threads_that_wait_do_not_make_computing_in_a_pause_free(page: LivePage) -> None:
-    """What a process computes unseen before a stop is tolerated for each thread that can have computed."""
+def pause_of_one_that_computes(path: Path) -> Pause:
     clock = WallClock(9.0)
-    page.start_clock(clock.zero)
     command = [sys.executable, "-c", COMPUTES, f"{UNSEEN_SECONDS + 0.3}"]
-    with take_off_pauses(clock, page), subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        page.seen_running(monotonic() - 3.0, cpu_seconds_of_children())
-        assert process.stdout is not None and process.stdout.readline()
-        os.kill(os.getpid(), signal.SIGCONT)
-        process.kill()
-    [pause] = page.pauses()
+    with closing(LivePage.own(path)) as page:
+        page.clear()
+        page.start_clock(clock.zero)
+        with take_off_pauses(clock, page), subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            page.seen_running(monotonic() - 3.0, cpu_seconds_of_children())
+            assert process.stdout is not None and process.stdout.readline()
+            os.kill(os.getpid(), signal.SIGCONT)
+            process.kill()
+        [pause] = page.pauses()
+    return pause
+
+
+def test_threads_that_wait_do_not_make_computing_in_a_pause_free(tmp_path: Path) -> None:
+    """What a process computes unseen before a stop is tolerated for each thread that can have computed."""
+    # In a new process, which has no other children.
+    pause = call_in_subprocess(SpawnContext(), "the pause", pause_of_one_that_computes, tmp_path / "page")
     assert pause.cpu_seconds > 0.2 and pause.charged_seconds == pause.seconds
 
 

@@ -191,7 +191,7 @@ def test_tasks_are_tagged_by_what_is_known_of_them(tmp_path: Path) -> None:
 
 
 def test_what_takes_nothing_is_an_error() -> None:
-    with pytest.raises(UserError, match=r"no task has a name like 'bgn_\*'"):
+    with pytest.raises(UserError, match=r"no task matches 'bgn_\*'"):
         select("bgn_*")
     with pytest.raises(UnknownNameError, match=r"unknown task 'papr' \(did you mean 'paper'\?\)"):
         select("papr")

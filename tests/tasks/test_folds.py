@@ -164,7 +164,7 @@ def test_a_share_of_less_than_two_rows_is_refused() -> None:
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.5, math.nan])
 def test_a_share_that_is_no_part_is_refused(share: float) -> None:
     table = regression(50)
-    with pytest.raises(UserError, match=r"--holdout-share .*: a part of the training rows"):
+    with pytest.raises(UserError, match=r"--holdout-share .*: give a share of the training rows"):
         hold_out(table, split_rows(table, 0, 5, 0), share, 0)
 
 

@@ -61,7 +61,7 @@ def test_the_package_downloads_what_the_cache_lacks(server: Server, monkeypatch:
     said: list[str] = []
     stored = obtain(resolve("pmlb:wine_recognition"), said.append)
     assert (stored.about["rows"], stored.about["obtained"]) == (60, "PMLB")
-    assert ["did not hand out" in said[0], "cut off or damaged" in said[1], len(said)] == [True, True, 2]
+    assert ["did not return" in said[0], "cut off or damaged" in said[1], len(said)] == [True, True, 2]
 
 
 @pytest.mark.usefixtures("no_network")
