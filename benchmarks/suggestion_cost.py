@@ -20,8 +20,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from benchmarks.figures import figure
 from cfo_bench.learners.synthetic import BOOSTING, SyntheticObjective
 from cfo_bench.learners.xgboost import boosting_space, boosting_start
@@ -114,27 +112,6 @@ def mean_seconds(name: str, checkpoints: Sequence[int], most_seconds: float) -> 
     return all_the_way(name, checkpoints, most_seconds)
 
 
-def gaussian_variances() -> tuple[float, float]:
-    """One suggestion of GPEI after 200 trials: the package's variances, and ours."""
-    from skopt.learning import GaussianProcessRegressor
-
-    from cfo_bench.optimizers.gaussian_process import GPEI
-
-    def after(quick: bool) -> float:
-        method = GPEI(SPACE, START, 0)
-        optimizer = method._optimizer
-        if not quick:
-            parameters = optimizer.base_estimator_.get_params(deep=False)
-            optimizer.base_estimator_ = GaussianProcessRegressor(**parameters)
-        rng = np.random.default_rng(0)
-        for _ in range(200):
-            config = SPACE.sample(rng)
-            optimizer.tell(list(config.values()), OBJECTIVE.loss(config, N_ROWS), fit=False)
-        return spent_on(method, 1)
-
-    return after(False), after(True)
-
-
 def smac_forest(option: str, value: int | None) -> tuple[float, float]:
     """40 trials of SMAC with an option of its forest as smac has it, and as we do."""
     from cfo_bench.optimizers.smac import SMAC
@@ -155,27 +132,9 @@ def smac_forest(option: str, value: int | None) -> tuple[float, float]:
     return once(False), once(True)
 
 
-def bohb_draws() -> tuple[float, float]:
-    """40 trials of BOHB with scipy's truncated normal, and with ours."""
-    import scipy.stats
-    from hpbandster.optimizers.config_generators import bohb
-
-    from cfo_bench.optimizers.bohb import BOHB
-
-    def once(ours: bool) -> float:
-        method = BOHB(SPACE, START, 0)
-        if not ours:
-            bohb.sps = scipy.stats
-        return spent_on(method, 40)
-
-    return once(False), once(True)
-
-
 SWITCHED_OFF: dict[str, Callable[[], tuple[float, float]]] = {
-    "gpei: einsum over 10,000 points, one suggestion after 200 trials": gaussian_variances,
     "smac: threads of the forest, 40 trials": lambda: smac_forest("n_jobs", -1),
     "smac: memory for 2^20 leaves a tree, 40 trials": lambda: smac_forest("max_leaf_nodes", 2**20),
-    "bohb: scipy's truncnorm.rvs, 40 trials": bohb_draws,
 }
 
 

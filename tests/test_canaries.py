@@ -43,8 +43,7 @@ COPIED = [
         "hpbandster.optimizers.config_generators.bohb:BOHB.get_config",
         "b51570422e58",
         "optimizers/bohb.py",
-        "`truncated_normal` stands in for its call of sps.truncnorm.rvs, and `_Raise` knows the messages "
-        "that it logs before it falls back to a random configuration",
+        "`_Raise` knows the messages that it logs before it falls back to a random configuration",
     ),
     Copied(
         "hpbandster",
@@ -52,13 +51,6 @@ COPIED = [
         "e68af1bb7e72",
         "optimizers/bohb.py",
         "`Hyperband.learn` gives it a Job with just the attributes that it reads",
-    ),
-    Copied(
-        "scikit-optimize",
-        "skopt.learning:GaussianProcessRegressor.predict",
-        "f80a9dbcbd68",
-        "optimizers/gaussian_process.py",
-        "`QuickRegressor.predict` computes the same mean and deviation, from the same fitted attributes",
     ),
     Copied(
         "scikit-optimize",

@@ -10,7 +10,6 @@ import logging
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 from cfo_bench.errors import RunError
@@ -166,24 +165,9 @@ class BOHB(Hyperband):
         super().__init__(space, start, seed, **options)
 
     def generator(self, space: Any) -> Any:
-        from hpbandster.optimizers.config_generators import bohb
+        from hpbandster.optimizers.config_generators.bohb import BOHB as Generator
 
-        bohb.sps = SimpleNamespace(truncnorm=SimpleNamespace(rvs=truncated_normal))
-        return bohb.BOHB(space, logger=_strict_logger(), **self._settings)
-
-
-def truncated_normal(a: float, b: float, loc: float, scale: float) -> float:
-    """The same draw as `scipy.stats.truncnorm.rvs` for a ≤ 0 ≤ b, but faster.
-
-    BOHB draws one number for each hyperparameter of each sample. scipy's code is made for arrays; with arrays
-    of one number it takes most of the time of a suggestion.
-    """
-    from scipy.special import ndtr, ndtri
-    from scipy.stats import truncnorm
-
-    below, share = ndtr(a), truncnorm.random_state.uniform()
-    drawn = ndtri(below + share * (ndtr(b) - below))
-    return float(loc + scale * min(max(drawn, a), b))
+        return Generator(space, logger=_strict_logger(), **self._settings)
 
 
 class _Raise(logging.Handler):

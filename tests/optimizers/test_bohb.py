@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cfo_bench.errors import RunError
-from cfo_bench.optimizers.bohb import BOHB, Hyperband, truncated_normal
+from cfo_bench.optimizers.bohb import BOHB, Hyperband
 from cfo_bench.records import Result, Status, Trial
 from cfo_bench.space import Float, Int, Space
 
@@ -88,19 +88,6 @@ def test_a_model_that_fails_is_an_error_and_no_random_configuration() -> None:
         method.ask()
 
     assert "\n" not in str(failure.value)
-
-
-def test_a_quick_draw_is_scipys() -> None:
-    from scipy.stats import truncnorm
-
-    state = np.random.get_state()  # noqa: NPY002
-    cases = [(m, bw) for m in (0.0, 1e-9, 0.2, 0.999, 1.0) for bw in (0.003, 0.1, 2.0)] * 20
-    quick = [truncated_normal(-m / bw, (1 - m) / bw, loc=m, scale=bw) for m, bw in cases]
-    np.random.set_state(state)  # noqa: NPY002
-    theirs = [truncnorm.rvs(-m / bw, (1 - m) / bw, loc=m, scale=bw) for m, bw in cases]
-
-    assert quick == pytest.approx(theirs, rel=1e-9, abs=1e-12)
-    assert all(0 <= x <= 1 for x in quick)
 
 
 def test_several_trials_at_once_open_further_brackets() -> None:
