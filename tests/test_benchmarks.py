@@ -90,3 +90,34 @@ def test_the_names_that_a_benchmark_or_script_imports_from_the_package_exist(pat
         for alias in node.names:
             if not hasattr(module, alias.name):
                 importlib.import_module(f"{node.module}.{alias.name}")
+
+
+def test_the_race_of_methods_prints_their_ranks_and_tests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [
+        {
+            "group": "real",
+            "problem": problem,
+            "method": method,
+            "seed": 0,
+            "bests": [loss] * 5,
+            "start": 1.0,
+            "budget": 3.0,
+            "trials": 9,
+            "own_seconds": 0.0,
+            "cut": False,
+        }
+        for problem in ("adult", "car")
+        for method, loss in (("cfo-tuned", 0.1), ("cfo", 0.2))
+    ]
+    file = tmp_path / "runs.jsonl"
+    file.write_text("".join(json.dumps(run) + "\n" for run in runs))
+    monkeypatch.setattr("sys.argv", ["tuned_race.py", "show", str(file), "--base", "cfo-tuned"])
+
+    race = importlib.import_module("benchmarks.studies.tuned_race")
+
+    assert race.main() == 0
+    [first, second] = capsys.readouterr().out.splitlines()[-2:]
+    assert first.split()[:6] == ["cfo-tuned", *["1.00"] * 5]
+    assert second.split()[-2:] == ["0.5", "2/0"]  # p of two problems; better and worse

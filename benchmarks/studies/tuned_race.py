@@ -324,7 +324,7 @@ def print_group(group: str, rows: list[dict[str, Any]], names: Sequence[str], ba
         line += f"{ends[:, column].mean():7.3f}{statistics.median(r['trials'] for r in own):7.0f}"
         line += f"{statistics.median(r['own_seconds'] / r['budget'] for r in own):6.1%}"
         if name in pairs:
-            line += f"  {pairs[name].p_holm:8.2g} {pairs[name].losses}/{pairs[name].wins}"
+            line += f"  {pairs[name].p_corrected:8.2g} {pairs[name].losses}/{pairs[name].wins}"
         print(line + (f"  cut in {n}" if (n := sum(r["cut"] for r in own)) else ""))
 
 
