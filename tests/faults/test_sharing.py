@@ -14,8 +14,8 @@ from cfo_bench.results.run import read_run
 RUNS, TRIALS = 24, 6
 
 
-def suite(faulty) -> list[str]:
-    words = [word for word in faulty(budget=60, seconds=0.03) if word != "-q"]
+def suite(faulty, seconds: float = 0.03) -> list[str]:
+    words = [word for word in faulty(budget=60, seconds=seconds) if word != "-q"]
     return [
         *words,
         "--seed",
@@ -47,8 +47,9 @@ def assert_every_run_is_there_once(bench, resumed: int = 0) -> None:
 
 
 def test_two_commands_share_the_runs_and_both_see_them_all_done(bench, faulty):
-    commands = [bench.start(*suite(faulty)) for _ in range(2)]
-    told = [command.communicate(timeout=60)[1] for command in commands]
+    # Long enough that neither does all runs before the other has started, on a busy machine, too.
+    commands = [bench.start(*suite(faulty, seconds=0.1)) for _ in range(2)]
+    told = [command.communicate(timeout=100)[1] for command in commands]
     assert [command.returncode for command in commands] == [0, 0], told
     done = [text.count(": done") for text in told]
     assert sum(done) == RUNS and min(done) > 0, told
