@@ -105,13 +105,13 @@ def _check_tree(facts: Mapping[str, str], n_features: int) -> None:
         raise ValueError("a tree is of another kind")
     for name, length in lengths.items():
         if len(facts[name].split()) != length:
-            raise ValueError(f"a tree has another number of {name} than it has nodes")
+            raise ValueError(f"the number of {name} of a tree does not fit its number of leaves")
     if n_leaves == 1:
         return
     for name in ("left_child", "right_child"):  # a child comes after its node; a leaf is negative
         for node, child in enumerate(_whole_numbers(facts, name)):
             if not (node < child < n_leaves - 1 or -n_leaves <= child < 0):
-                raise ValueError("a node has a child that is none of its tree")
+                raise ValueError("a node has a child outside its tree")
     if not all(0 <= feature < n_features for feature in _whole_numbers(facts, "split_feature")):
         raise ValueError("a node splits by a column that the model does not have")
     _check_categories(facts, n_categorical)
@@ -125,7 +125,7 @@ def _check_categories(facts: Mapping[str, str], n_categorical: int) -> None:
     if n_categorical:
         bounds, words = _whole_numbers(facts, "cat_boundaries"), _whole_numbers(facts, "cat_threshold")
         if len(bounds) != n_categorical + 1 or [bounds[0], bounds[-1]] != [0, len(words)]:
-            raise ValueError("a tree does not hold its categories")
+            raise ValueError("the categories of a tree are incomplete")
         if bounds != sorted(bounds):
             raise ValueError("the categories of a tree are not in order")
 

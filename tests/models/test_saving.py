@@ -202,9 +202,9 @@ def test_what_catboost_parses_is_complete(models: Callable[[str], Path], tmp_pat
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (r"left_child=\S+", "left_child=0", "a child that is none of its tree"),
+        (r"left_child=\S+", "left_child=0", "a child outside its tree"),
         (r"split_feature=\S+", "split_feature=9", "a column that the model does not have"),
-        (r"leaf_value=\S+", "leaf_value=", "another number of leaf_value"),
+        (r"leaf_value=\S+", "leaf_value=", "number of leaf_value of a tree does not fit"),
         (r"num_tree_per_iteration=3", "num_tree_per_iteration=9", "numbers of classes differ"),
         (r"tree_sizes=\d+", "tree_sizes=9", "tree 0 is incomplete"),
         (r"tree_sizes=.+", "tree_sizes=", "trees are missing"),
@@ -235,7 +235,7 @@ def test_a_forest_whose_walk_would_never_end_is_refused(
 
     path = with_content(models("random-forest"), tmp_path, content.getvalue())
 
-    with pytest.raises(UserError, match="a node has a child that is none of its tree"):
+    with pytest.raises(UserError, match="a node has a child outside its tree"):
         load_model(path)
 
 
