@@ -141,7 +141,7 @@ def _check_trees(arrays: Mapping[str, Array], n_columns: int) -> None:
     for children in (left, right):
         is_right = (children > at) & (children < np.repeat(n_nodes, n_nodes))
         if not is_right[inner].all():
-            raise ValueError("a node has a child that is none of its tree")
+            raise ValueError("a node has a child outside its tree")
     if not ((feature >= 0) & (feature < n_columns))[inner].all():
         raise ValueError("a node splits by a column that the model does not have")
 
