@@ -12,6 +12,7 @@ from scripts.docs import evidence
 from tests.helpers.traces import write_run
 
 PAGE_FOLDER = Path(__file__).resolve().parents[1] / "docs" / "evidence"
+SMALL = 200_000  # bytes of an archive that is read and drawn in a few seconds
 
 
 def archived(docs: Path, study: str, losses: dict[str, dict[str, float]], tmp_path: Path) -> None:
@@ -95,7 +96,13 @@ def number_or_text(text: str) -> str | float:
         return text
 
 
-@pytest.mark.parametrize("study", [path.parent.name for path in sorted(PAGE_FOLDER.glob("*/runs.parquet"))])
+@pytest.mark.parametrize(
+    "study",
+    [
+        pytest.param(path.parent.name, marks=() if path.stat().st_size < SMALL else pytest.mark.slow)
+        for path in sorted(PAGE_FOLDER.glob("*/runs.parquet"))
+    ],
+)
 def test_the_files_of_the_page_are_those_of_its_archives(study: str, tmp_path: Path) -> None:
     for archive in evidence.STUDIES[study].archives:
         (tmp_path / archive).mkdir()

@@ -114,7 +114,7 @@ def test_a_second_report_draws_only_what_has_changed(write_run: Any, tmp_path: P
     "options",
     [
         pytest.param({}, id="trace"),
-        pytest.param({"baseline": "rs"}, id="baseline"),
+        pytest.param({"baseline": "rs"}, id="baseline", marks=pytest.mark.slow),
         pytest.param({"budget_seconds": 4.0}, id="budget", marks=pytest.mark.slow),
         pytest.param({"selection": Selection(methods=["cfo", "rs"])}, id="methods", marks=pytest.mark.slow),
     ],
