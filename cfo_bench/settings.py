@@ -170,7 +170,7 @@ class Settings:
     )
     metric: str | None = setting(
         None, Text("NAME"),
-        "What is optimised: auc, log-loss, r2, a scorer of scikit-learn such as f1, or metric.py:function.",
+        "The metric to optimise: auc, log-loss, r2, a scikit-learn scorer such as f1, or metric.py:function.",
         by_default="auc for two classes, log-loss for more, r2 for regression",
         in_trace="The metric as requested; null: that of the problem type, or of the recording.",
     )

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 @chosen_runs
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
-    "--python", "as_python", is_flag=True, help="Print a script that trains the model with the plain library."
+    "--python",
+    "as_python",
+    is_flag=True,
+    help="Print a script that trains the model with the learner's library, without cfo-bench.",
 )
 @click.option(
     "--fit",
@@ -47,7 +50,11 @@ if TYPE_CHECKING:
     help="Import the estimator that RESULTS name, which runs its code: only if you trust their author.",
 )
 @click.option(
-    "-o", "--out", type=click.Path(path_type=Path), metavar="FILE", help="Where --fit or --python writes."
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The file to write with --fit or --python.",
 )
 def best(
     results: tuple[Path, ...],

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Which method and learner are best on your data?")
 @own_data
-@click.option("--for", "for_seconds", default="10m", show_default=True, metavar="TIME", help="Total time.")
+@click.option(
+    "--for",
+    "for_seconds",
+    default="10m",
+    show_default=True,
+    metavar="TIME",
+    help="Total time of the command.",
+)
 @click.option(
     "--learner",
     "learners",
@@ -41,7 +48,7 @@ if TYPE_CHECKING:
 @click.option(
     "--metric",
     metavar="NAME",
-    help="What is optimised, as in cfo-bench run: f1, metric.py:function, …  [default: by the problem type]",
+    help="The metric to optimise, as in cfo-bench run: f1, file.py:function  [default: by the problem type]",
 )
 @click.option(
     "--validation",
@@ -68,7 +75,7 @@ if TYPE_CHECKING:
     "--results",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Folder of the traces.  [default: by the file and the time, as in compare-my-600s]",
+    help="Folder of the traces.  [default: named after the file and the time, as in compare-my-600s]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress, only errors and the answer.")
@@ -88,8 +95,8 @@ def compare(
 
     Learners, methods and the budget of each run are chosen so that everything, including the loading of the
     data, finishes in the given time; folds are added while there is time. The answer names the best method
-    and learner, or states that no difference is significant, with the reasons. Its last line is the command
-    that trains the model.
+    and learner, or states that no difference is significant, with the reasons. The last line of the answer
+    is the command that trains the model.
     """
     from cfo_bench.comparison.compare import compare as compare_methods
     from cfo_bench.engines import scheduling
@@ -128,9 +135,9 @@ def _show(comparison: Comparison) -> None:
         for candidate in comparison.candidates
     ]
     if comparison.forest is None:
-        rows.append(["random forest", "", "not done", ""])
+        rows.append(["random forest", "", "not finished", ""])
     constant = comparison.constant
-    rows.append(["constant", "", "not done" if constant is None else f"{constant:.4f}", ""])
+    rows.append(["constant", "", "not finished" if constant is None else f"{constant:.4f}", ""])
     kind = "test" if comparison.by_test else "validation"
     show_table(("learner", "method", f"{kind} {comparison.metric_facts}", "95 % interval"), rows, right=(2,))
     print_text("", err=False)
@@ -138,7 +145,7 @@ def _show(comparison: Comparison) -> None:
     print_text("", err=False)
     for reason in comparison.reasons:
         show_prose(f"- {reason}", indent="  ")
-    print_text("\nThe command for the model:\n", err=False)
+    print_text("\nThe command that trains the model:\n", err=False)
     print_text(comparison.best_command, err=False)
 
 

@@ -19,7 +19,7 @@ from cfo_bench.terminal.printing import counted, one_line, print_text
 @click.option(
     "--to",
     type=(click.Choice(["archive", "optuna", "deepcave"]), str),
-    metavar="PROGRAM WHERE",
+    metavar="FORMAT WHERE",
     help="archive FILE: finished runs in one small file, which `cfo-bench import` reads. optuna "
     "sqlite:///FILE, or a journal FILE.log: one study per run. deepcave FOLDER: one folder per run.",
 )
@@ -42,12 +42,12 @@ def export(
         cfo-bench export results --to optuna sqlite:///trials.db
         cfo-bench export results --to deepcave runs
 
-    docs/exchange.md describes the columns of the table, and what an archive, Optuna and DeepCAVE get.
+    docs/exchange.md describes the columns of the table, and what an archive, Optuna and DeepCAVE contain.
     """
     from cfo_bench.exchange import exporting
 
     if (out is None) == (to is None):
-        raise click.UsageError("give one of -o FILE and --to PROGRAM WHERE")
+        raise click.UsageError("give one of -o FILE and --to FORMAT WHERE")
     chosen = {"learners": learners, "tasks": tasks, "methods": methods}
     folders = results or (Path("results"),)
     if to is None:

@@ -18,7 +18,9 @@ CLOCKS = ("wall", "durations")
 
 @click.command("import", short_help="Import runs of Optuna, SMAC, FLAML, a CSV file or an archive.")
 @click.argument("source")
-@click.option("--from", "format", type=click.Choice(FORMATS), help="The format.  [default: recognised]")
+@click.option(
+    "--from", "format", type=click.Choice(FORMATS), help="The format.  [default: recognised from SOURCE]"
+)
 @click.option(
     "--results",
     type=click.Path(path_type=Path),
@@ -27,10 +29,16 @@ CLOCKS = ("wall", "durations")
     help="The results folder for the traces.",
 )
 @click.option("--learner", help="The learner that was tuned.")
-@click.option("--task", help="The task that it was tuned on.")
+@click.option("--task", help="The task on which the learner was tuned.")
 @click.option("--method", help="The method that tuned it.")
-@click.option("--fold", type=click.IntRange(min=0), help="The fold that it was tuned on.  [default: 0]")
-@click.option("--seed", type=click.IntRange(min=0), help="Distinguishes repetitions.  [default: 0]")
+@click.option(
+    "--fold", type=click.IntRange(min=0), help="The fold on which the learner was tuned.  [default: 0]"
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    help="The seed of the run; distinguishes repetitions of a fold.  [default: 0]",
+)
 @click.option(
     "--metric", help="The metric that was tuned: auc, log_loss, accuracy, balanced_accuracy, r2 or mse."
 )
@@ -57,7 +65,7 @@ CLOCKS = ("wall", "durations")
     "hyperparameters",
     multiple=True,
     metavar="COLUMN",
-    help="A column of a CSV file that is a hyperparameter.  [default: config.*, else all unknown ones]",
+    help="A column of a CSV file with a hyperparameter.  [default: config.*, otherwise unknown columns]",
 )
 @click.option("--force", is_flag=True, help="Replace runs that were imported before.")
 def import_runs(source: str, columns: Sequence[str], budget: float | None, **options: Any) -> None:

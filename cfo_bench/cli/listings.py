@@ -32,8 +32,8 @@ def methods(name: str | None, as_json: bool) -> None:
     The properties are its reference, packages and versions, the information that it receives, what it
     supports, and the measured time of a suggestion.
 
-    If no method has this name, the methods are listed that have it in their name, group, description or
-    package, or that are known by it elsewhere, such as gp_minimize.
+    If no method has this name, the command lists the methods whose name, group, description or package
+    contains NAME, or that another tool calls NAME, such as gp_minimize.
     """
     from cfo_bench.optimizers import METHODS
 
@@ -46,7 +46,7 @@ def methods(name: str | None, as_json: bool) -> None:
 def learners(name: str | None, as_json: bool) -> None:
     """List the learners, one per line, or the options of the learner NAME.
 
-    If no learner has this name, the learners are listed that have it in their name, description or package.
+    If no learner has this name, the command lists those whose name, description or package contains NAME.
     """
     from cfo_bench.learners import LEARNERS
 

@@ -42,7 +42,7 @@ def cli() -> None:
         cfo-bench best results
         cfo-bench run smoke
 
-    Tab completion, in bash (or zsh_source, fish_source):
+    Tab completion, in bash (for zsh or fish, write zsh_source or fish_source):
 
     \b
         eval "$(_CFO_BENCH_COMPLETE=bash_source cfo-bench)"

@@ -19,7 +19,7 @@ _MAX_CONFLICTS = 20
     "--out",
     required=True,
     type=click.Path(path_type=Path),
-    help="The folder to write to: a new one, or one that has results.",
+    help="The folder to write to: a new folder or a results folder.",
 )
 @click.option("--skip-running", is_flag=True, help="Leave out runs that are still running.")
 def merge(folders: tuple[Path, ...], out: Path, skip_running: bool) -> None:

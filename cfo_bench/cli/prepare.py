@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME",
     shell_complete=task_names,
-    help="A task, or openml-suite:ID for all of a suite; can be repeated.",
+    help="A task, or openml-suite:ID for all tasks of an OpenML suite; can be repeated.",
 )
 @click.option(
     "--tag", "tags", multiple=True, metavar="TAG", help="All tasks that have these tags, such as paper."
@@ -38,7 +38,7 @@ def prepare(
     tables: Sequence[Path],
     offline: bool,
 ) -> int:
-    """Fetch tasks, check them and store them once. FILE is a suite, or a YAML list of task names.
+    """Fetch the data of tasks, check it and store it. FILE is a suite, or a YAML list of task names.
 
     Stored tasks are not fetched again: after a failure, run the same command to continue. The store can be
     copied to a machine without a network.

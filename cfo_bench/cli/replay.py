@@ -1,4 +1,4 @@
-"""`cfo-bench replay`: check that a trace follows from its method and seed."""
+"""`cfo-bench replay`: check that the method and seed of a trace reproduce its trials."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cfo_bench.terminal.printing import one_line, print_text, show, show_json
 from cfo_bench.values import Duration
 
 
-@click.command(short_help="Check that a trace follows from its method and seed.")
+@click.command(short_help="Check that the method and seed of a trace reproduce its trials.")
 @click.argument("trace", type=click.Path(path_type=Path), metavar="TRACE")
 @click.option(
     "--budget",
@@ -26,14 +26,14 @@ from cfo_bench.values import Duration
 @click.option(
     "--trust-method",
     is_flag=True,
-    help="Run the local file or program that TRACE names as its method: only if you trust its author.",
+    help="Run the local file or program that TRACE names as its method: only if you trust TRACE's author.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def replay(trace: Path, budgets: Sequence[float], trust_method: bool, as_json: bool) -> None:
-    """Check that a trace follows from its method and seed: the method gets the recorded results again.
+    """Check that the method and seed of TRACE reproduce its trials.
 
-    Nothing is trained. If the method asks for other trials than those in the trace, the exit code is 1, and
-    one line names the first of them.
+    The method gets the recorded results again, and nothing is trained. If it asks for other trials than
+    those in the trace, the exit code is 1, and one line names the first of them.
     """
     from cfo_bench.run.replay import replay_trace
 

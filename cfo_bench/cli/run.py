@@ -27,14 +27,18 @@ _MAX_COMMANDS = 10
     "--oversubscribe",
     is_flag=True,
     default=None,
-    help="Allow more cores and memory than this machine has.",
+    help="Let the runs use more cores and memory than this machine has.",
 )
 @click.option(
     "--only", multiple=True, metavar="RUN", help="Only the run with this id (see --list); can be repeated."
 )
-@click.option("--shard", metavar="K/N", help="Only every N-th run from the K-th, as in 3/20.")
-@click.option("--list", "list_runs", is_flag=True, help="Print the ids of the runs, and run none.")
-@click.option("--dry-run", is_flag=True, help="Print the runs and their cost; run none, load no data.")
+@click.option("--shard", metavar="K/N", help="Run only every N-th run, starting with the K-th, as in 3/20.")
+@click.option("--list", "list_runs", is_flag=True, help="Print the ids of the runs without running them.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Print the runs and their total time, without running them or loading data.",
+)
 @click.option(
     "--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout, everything else on stderr."
 )

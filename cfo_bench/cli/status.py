@@ -41,7 +41,7 @@ _RUN_FILE = re.compile(r"(?<!\S)\S{0,500}fold-\d{1,20}_seed-\d{1,20}\S*")
 def status(results: tuple[Path, ...], watch: bool, every: float, as_json: bool) -> None:
     """Print the progress of the runs in RESULTS, by method and task.  [default: results]
 
-    Several RESULTS folders count as one. If two of them have the same run, the one with more progress counts.
+    Several RESULTS folders are combined. If two of them have the same run, the one with more progress counts.
 
     waiting: planned, and not started. missing: a fold of a task that another method has run. Enter the same
     cfo-bench run command again to start waiting runs, and to resume interrupted ones.

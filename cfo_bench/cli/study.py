@@ -64,7 +64,7 @@ def knn(
     force: bool,
     quiet: bool,
 ) -> int:
-    """Evaluate K nearest neighbours for every K: is the loss monotone in the cost past its optimum?
+    """Evaluate K nearest neighbours for every K: does the loss rise with the cost beyond the optimum?
 
     The trace is an ordinary one, of the method `study`; the figure is written next to it.
     """

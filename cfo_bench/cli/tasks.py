@@ -31,7 +31,7 @@ def tasks(
 ) -> None:
     """List the tasks that have a name, one per line, and whether their data is on this machine.
 
-    Besides these, openml:ID, openml-data:ID, openml-suite:ID and pmlb:NAME are tasks.
+    Tasks can also be named as openml:ID, openml-data:ID, openml-suite:ID or pmlb:NAME.
     """
     if ctx.invoked_subcommand is not None:
         return

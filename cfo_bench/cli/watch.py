@@ -32,11 +32,12 @@ from cfo_bench.terminal.printing import print_text
 def watch(results: tuple[Path, ...], host: str, port: int, open_page: bool) -> None:
     """Serve the report of RESULTS as a page that follows the runs.  [default: results]
 
-    Above the report, the page has every run with its status, the time left, and its best trial so far, and
-    the curves of running runs. It is updated while trials finish, and the report when runs finish.
+    Above the report, the page lists every run with its status, remaining time and best trial so far, and
+    shows the curves of running runs. The list is updated when a trial finishes, the report when a run
+    finishes.
 
-    RESULTS is only read. It may be written by a run on this machine, by Dask, or by another machine. The
-    address of the page is printed on stdout. Ctrl-C ends the command, which never ends by itself.
+    The command only reads RESULTS, which may be written by a run on this machine, by Dask, or by another
+    machine. It prints the address of the page on stdout, and runs until Ctrl-C.
     """
     from cfo_bench.report.server import PageServer
     from cfo_bench.report.watching import WatchedReport

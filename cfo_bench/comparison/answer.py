@@ -103,7 +103,9 @@ class Comparison:
     @property
     def sentence(self) -> str:
         """The verdict, the reasons, and the command for the model."""
-        return " ".join([self.verdict, *self.reasons, f"The command for the model: {self.best_command}"])
+        return " ".join(
+            [self.verdict, *self.reasons, f"The command that trains the model: {self.best_command}"]
+        )
 
     @property
     def verdict(self) -> str:

@@ -94,7 +94,7 @@ def import_trials(
     learner, task, method : str or None, default=None
         What was tuned, on which data set, and by which method.
     fold : int or None, default=None
-        The fold that it was tuned on.
+        The fold on which the learner was tuned.
     seed : int or None, default=None
         The seed, which identifies repetitions.
     metric : str or None, default=None

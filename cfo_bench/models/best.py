@@ -239,7 +239,7 @@ def _learner(run: Run) -> str:
 
 
 def python_script(best: BestConfiguration, *, trust_learner: bool = False) -> str:
-    """Write a Python script that trains the model with the plain library, and predicts with it.
+    """Write a Python script that trains the model and predicts with it, without cfo-bench.
 
     Parameters
     ----------

@@ -52,6 +52,7 @@ class ProgramMethod:
     words: list[str]  # of the command
     folder: str  # the working folder of the program
     replays: bool
+    knows_budget: bool  # true if the program has the option budget_seconds
     version: str | None  # of the program and its packages
     most_parallel: int
     signature: Signature
@@ -204,6 +205,7 @@ def _method_of(command: str, folder: str) -> type[ProgramMethod]:
             "words": words,
             "folder": folder,
             "replays": hello.get("replays", True),
+            "knows_budget": "budget_seconds" in options,
             "version": hello.get("version"),
             "most_parallel": most_parallel,
             "signature": signature,

@@ -264,11 +264,10 @@ class Suite(Settings, Grid):
     )
     problem: str | None = setting(
         None, OneOf(tuple(problem.value for problem in Problem), "KIND"),
-        "What --target is, if its values leave it open: binary, multiclass or regression.",
-        in_file="What the target is, if its values leave it open: binary, multiclass or regression.",
+        "The problem type, if the target's values do not determine it: binary, multiclass or regression.",
     )
     drop: tuple[str, ...] = setting(
-        (), Several(Text()), "A column of --data to leave out; give several for all of them.",
+        (), Several(Text()), "A column of --data to leave out; can be repeated.",
         in_file="Columns of `data` to leave out.",
     )
     drop_missing_target: bool = setting(

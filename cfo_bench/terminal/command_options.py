@@ -231,7 +231,7 @@ _NO_SETTINGS = (
         "variants",
         multiple=True,
         metavar="NAME",
-        help="The name of a --method in folders, tables and figures; several in the order of the methods.",
+        help="Names of the methods in folders, tables and figures, in the order of --method.",
     ),
     click.option(
         "--option",

@@ -52,7 +52,7 @@ def test_an_archive_restores_the_runs_under_their_names(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["export"], "give one of -o FILE and --to PROGRAM WHERE"),
+        (["export"], "give one of -o FILE and --to FORMAT WHERE"),
         (["export", "-o", "a.csv", "--to", "deepcave", "b"], "give one of -o FILE and --to"),
         (["export", "--to", "excel", "b"], "'excel' is not one of 'archive', 'optuna', 'deepcave'"),
         (["import", "a.csv", "--column", "loss"], "--column 'loss' is not NAME=COLUMN"),

@@ -169,7 +169,7 @@ def test_the_answer_is_a_verdict_and_its_reasons() -> None:
         "random-forest (tuned-rf) has 0.8800, significantly worse (p = 0.01).",
         "A constant predictor has 0.5000.",
     ]
-    assert answer().sentence.endswith("has 0.5000. The command for the model: cfo-bench best here")
+    assert answer().sentence.endswith("has 0.5000. The command that trains the model: cfo-bench best here")
 
 
 @pytest.mark.parametrize(

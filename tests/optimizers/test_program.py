@@ -282,6 +282,14 @@ def test_it_says_that_it_is_exhausted_or_can_not_be_replayed(program: Write) -> 
         build(name).ask()
 
 
+def test_a_program_that_receives_the_budget_plans_with_it(program: Write) -> None:
+    """Its runs are not extended: with another budget it would have proposed other configurations."""
+    name = program('answers["hello"] = {"protocol": 1, "options": {"budget_seconds": None}}')
+
+    assert METHODS.load(name).knows_budget is True
+    assert METHODS.load(program()).knows_budget is False
+
+
 def test_the_bare_round_trip_is_measured(program: Write) -> None:
     facts = build(program('answers["hello"]["version"] = "hebo 0.3"')).program_facts
 

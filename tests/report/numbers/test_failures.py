@@ -163,7 +163,12 @@ def test_a_constant_predictor_without_any_loss_stops_no_report(write_run: Any, t
 
 @pytest.mark.parametrize(
     "constant_loss",
-    [-1.0, 1.7e308, 5e-324, *(pytest.param(loss, marks=pytest.mark.slow) for loss in (-1e17, 1e17, -1.7e308))],
+    [
+        -1.0,
+        1.7e308,
+        5e-324,
+        *(pytest.param(loss, marks=pytest.mark.slow) for loss in (-1e17, 1e17, -1.7e308)),
+    ],
 )
 @pytest.mark.parametrize("problem", [Problem.REGRESSION, Problem.MULTICLASS])
 def test_any_loss_of_the_constant_predictor_gives_a_report(
