@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Runs a command. Ctrl-C ends it with one line at any time."""
+    """Runs a command. At any time, Ctrl-C ends it with a one-line message."""
     try:
         from cfo_bench.cli.main import main as run_command
 

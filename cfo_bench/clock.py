@@ -20,14 +20,14 @@ class Clock(Protocol):
     def now(self) -> float: ...
 
     def account(self, seconds: float) -> None:
-        """Count the seconds of an evaluation: the virtual clock moves by them, the wall clock has moved."""
+        """Add the seconds of an evaluation to the virtual clock; the wall clock has moved by itself."""
 
     def rewind(self, moment: float) -> None:
         """Set the clock back to an earlier moment, so that the time since then does not count."""
 
 
 class WallClock:
-    """Real seconds; a resumed run starts at the seconds that had `elapsed`."""
+    """Real seconds; the clock of a resumed run starts at the `elapsed` seconds."""
 
     def __init__(self, elapsed: float = 0.0) -> None:
         self.zero = time.perf_counter() - elapsed
@@ -46,7 +46,7 @@ class WallClock:
 
 
 class SharedWallClock(WallClock):
-    """A wall clock that processes forked from this one share: if one sets it back, all see it."""
+    """A wall clock that this process shares with its forks: if one sets it back, all see it."""
 
     def __init__(self, elapsed: float = 0.0) -> None:
         self._shared = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")

@@ -52,14 +52,14 @@ class UnknownNameError(UserError):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A hint for the text of an error with the most similar known word; empty if none is similar."""
+    """A hint with the most similar known word, for an error message; empty if none is similar."""
     near = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 @contextmanager
 def at_place(place: str) -> Iterator[None]:
-    """Inside, the text of a UserError begins with this place in a file; `""` means no file."""
+    """Inside, the message of a UserError is prefixed with this place in a file; `""` means no file."""
     try:
         yield
     except UserError as error:
@@ -106,7 +106,7 @@ _BUILT_FROM_SOURCE = "baselines"
 
 
 def install_command(extra: str) -> str:
-    """The command that installs an extra; of a checkout that is not installed, it names the checkout.
+    """The command that installs an extra. For a checkout that is not installed, it has the checkout's path.
 
     If pip would need a C compiler or Python's headers and they are missing, their Debian packages are named.
     """

@@ -42,7 +42,7 @@ def auc(truth: Array, score: Array, weight: Array | None = None) -> float:
 
 
 def _weighted_auc(truth: Array, score: Array, weight: Array) -> float:
-    """The same share of pairs, each pair with the product of its two weights."""
+    """The same share of pairs, each weighted by the product of the weights of its two rows."""
     is_positive = truth == 1
     order = np.argsort(score[~is_positive])
     positive, negative = score[is_positive], score[~is_positive][order]
@@ -172,8 +172,8 @@ class Metric:
     name : str
         The name of the metric in suites and traces.
     score : callable
-        Takes the true targets and what `read` makes of the predictions, and returns the score. A score with
-        weights of rows takes these as a third argument.
+        Takes the true targets and the result of `read`, and returns the score. If the rows have weights, they
+        are the third argument.
     facts : MetricFacts
         Its title, direction and bounds.
     problems : tuple of Problem
@@ -218,7 +218,7 @@ METRICS = {
         Metric("mse", mse, _down("mean squared error"), NUMBERS),
     )
 }
-"""The metrics that are computed without scikit-learn, by name. Recordings have no others."""
+"""The metrics that are computed without scikit-learn, by name. Recordings use no others."""
 
 # The metric of a task, unless the user names another.
 METRIC_OF = {Problem.BINARY: "auc", Problem.MULTICLASS: "log_loss", Problem.REGRESSION: "r2"}

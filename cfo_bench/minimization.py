@@ -95,7 +95,7 @@ def minimize(
         `config.NAME` for each hyperparameter, such as the trials of `load_results`. They are not evaluated
         again before the method starts, and the method starts at the best configuration known.
     callback : callable, optional
-        Is called with each trial and its result, before the next trial. The search stops if it returns a
+        Called with each trial and its result, before the next trial. The search stops if it returns a
         true value.
     **options
         Options of the method, such as `cost_related=["trees"]`, the hyperparameters that make a call take
@@ -173,7 +173,7 @@ class _FunctionObjective:
 
 
 class _KnownFirst:
-    """Evaluates given configurations first. The method is built after them, and starts at the best one known.
+    """Evaluates the given configurations first, then builds the method, which starts at the best known one.
 
     The method's own first trial is not evaluated if its result is known.
     """
@@ -190,7 +190,7 @@ class _KnownFirst:
         self._first = [config for config in self._first if self._result_of(config) is None]
         self._optimizer: Optimizer | None = None
         self._asked = 0
-        self._inner: Trial | None = None  # the running trial as the method asked for it
+        self._inner: Trial | None = None  # the running trial, with the number that the method gave it
 
     def ask(self) -> Trial:
         if self._asked < len(self._first):
@@ -264,7 +264,7 @@ def _earlier_results(history: pd.DataFrame, space: Space) -> list[tuple[Config, 
 
 
 def _plain(param: Param, value: Any) -> Any:
-    """A value as it was before pandas stored it: with gaps, integers become floats, and None becomes NaN."""
+    """The value before pandas stored it: in a column with gaps, integers become floats, and None NaN."""
     if isinstance(param, Int) and isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(param, Categorical) and isinstance(value, float) and math.isnan(value):

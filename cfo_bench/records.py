@@ -148,7 +148,7 @@ class RunSpec(Settings, RunKey):
     The `spec` in the header of a trace has these fields.
     """
 
-    # A suite may leave these three open; a run always has them.
+    # A suite may leave these three unset; a run always has them.
     n_folds: PositiveInt = required("n_folds", DEFAULT_N_FOLDS)
     budget_seconds: PositiveFloat = required("budget_seconds", 3600.0)
     clock: ClockName = required("clock", "wall")
@@ -193,14 +193,13 @@ class DataRef:
     origins: tuple[str, ...] = ()  # what to fetch, such as `openml:3`: each is tried in this order
     table: str | None = None  # the user's own YAML file that names the task
     offline: bool = False  # never fetch over the network
-    # Of a recording, whose learner looks up results: the number of recorded folds. 0: there is data to train
-    # on.
+    # The number of recorded folds of a recording; 0: there is data to train on.
     recorded_folds: int = 0
     drop: tuple[str, ...] = ()  # columns of the file to leave out
     drop_missing_target: bool = False  # leave out rows without a target
-    split: str | None = None  # how a column makes the folds, such as `time:day`; the column is no feature
+    split: str | None = None  # how a column makes the folds, such as `time:day`; the column is not a feature
     own_folds: int = 0  # with `split` by a column of folds: the number of its folds
-    weight: str | None = None  # the column with the weights of the rows, which is no feature
+    weight: str | None = None  # the column with the weights of the rows, which is not a feature
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +361,7 @@ def method_label(run: RunKey | Mapping[str, Any]) -> str:
 
 
 def _folder(name: str) -> str:
-    """A name as the name of a folder: never empty, `.`, `..` or a path. Different names stay different."""
+    """The folder for a name: never empty, `.`, `..` or a path. Different names have different folders."""
     quoted = quote(name, safe=" @+,=~")
     return quoted.replace(".", "%2E") or "%" if not quoted.strip(".") else quoted
 

@@ -123,9 +123,9 @@ class Registry:
         return {**self.rows(), **{f"{name}:{row.takes}": row for name, row in self.families.items()}}
 
     def matching(self, word: str) -> dict[str, Row]:
-        """The rows with a word in their name, group, summary or packages, and those to which another name
-        with it refers. If there are none: the members of families with the word in their name. If there are
-        none either: the matches of the last parts of a word such as `optuna.samplers.TPESampler`.
+        """The rows with a word in their name, group, summary or packages, or in another name for them. If
+        there are none: the members of families with the word in their name. If there are none either: the
+        matches of the last parts of a word such as `optuna.samplers.TPESampler`.
         """
         wanted = folded(word)
         meant = {
@@ -194,8 +194,8 @@ class Registry:
         return None if is_python_file(name) else self.families.get(family_of(name))
 
     def options(self, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The given options over the defaults of the class. Each must be an option of the class, with a value
-        of its type.
+        """The defaults of the class, replaced by the given options. Each must be an option of the class, with
+        a value of its type.
         """
         cls = self.load(name)
         defaults, types = default_options(cls), parameter_types(cls)
@@ -362,7 +362,7 @@ def is_program(name: str) -> bool:
 def words_of(name: str) -> list[str]:
     """The words of the command, split at quotes and spaces as in a shell, but without a shell.
 
-    A UserError without words, or if a quote is not closed.
+    UserError if there are no words, or a quote is not closed.
     """
     command = name.removeprefix(PREFIX)
     try:

@@ -59,7 +59,7 @@ class Setting:
     flag: str | None  # its option on the command line, such as "-j --jobs"; None: it has none
     by_default: str  # the default in words, if the value is not clear enough
     in_file: str  # its purpose, if a suite file needs other words than `--help`
-    in_trace: str  # the same for a trace
+    in_trace: str  # its purpose, if a trace needs other words
     name: str = ""  # the field
     default: Any = None
 
@@ -197,5 +197,5 @@ class Settings:
 
 
 def required(name: str, default: Any) -> Any:
-    """A field for a setting that a suite may leave open, in a record that always has a value for it."""
+    """A field for a setting that a suite may leave unset, in a record that always has a value for it."""
     return field(default=default, metadata=Settings.__dataclass_fields__[name].metadata)

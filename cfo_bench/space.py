@@ -31,7 +31,7 @@ PLAIN_TYPES = (int, float, str, bool, type(None))
 
 
 def without_numpy(value: object) -> object:
-    """A scalar of numpy as the Python value that it equals; anything else unchanged."""
+    """A numpy scalar as the equal Python value; any other value unchanged."""
     if type(value) in PLAIN_TYPES:
         return value
     from numpy import generic
@@ -234,7 +234,7 @@ class Space:
     ------
     SpaceError
         If two hyperparameters have the same name, a name is not a text that UTF-8 can encode, or a condition
-        names no categorical hyperparameter listed before its own, or a value that this does not have.
+        does not name a categorical hyperparameter listed before its own, with choices that this one has.
 
     Examples
     --------
@@ -332,7 +332,7 @@ class Space:
         {'kernel': 'linear'}
         """
         active: Config = {}
-        for param in self.params:  # a condition names a hyperparameter before its own
+        for param in self.params:  # a condition names a hyperparameter listed before its own
             if all(name in active and _is_among(active[name], values) for name, values in param.when.items()):
                 active[param.name] = config[param.name]
         return active

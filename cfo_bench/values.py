@@ -40,7 +40,7 @@ YamlValue = str | int | float | bool | None | Sequence["Marked"] | Mapping[str, 
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A value that knows where it was written."""
+    """A value with the place where it was written."""
 
     value: YamlValue  # lists and mappings hold Marked values; from Python, it may be any object
     where: str  # the file; "" for a value from Python
@@ -189,7 +189,7 @@ class Kind(ABC):
 
     @abstractmethod
     def read(self, key: str, marked: Marked) -> Any:
-        """The checked value of `key`, or a UserError. A value that was read before is returned as it is."""
+        """The checked value of `key`, or a UserError. A value that was already read is returned unchanged."""
 
     @abstractmethod
     def schema(self) -> Schema:
@@ -398,7 +398,7 @@ class Text(Parsed):
 
 
 def is_text(value: object) -> TypeGuard[str]:
-    """Whether it can name a thing or a file: not blank, no control characters, no half characters."""
+    """Whether the value can name a thing or a file: printable text that is not blank."""
     return isinstance(value, str) and re.fullmatch(TEXT, value) is not None and value.isprintable()
 
 
@@ -424,7 +424,7 @@ class FilePath(Parsed):
 
 
 class Several(Kind):
-    """A list of at least one, or a single one without the brackets. Read as a tuple."""
+    """A list of one or more values, or a single value without the brackets. Read as a tuple."""
 
     def __init__(self, item: Kind) -> None:
         self.item, self.metavar = item, item.metavar

@@ -1,1 +1,1 @@
-"""The command line: one command per file, a thin layer over the library."""
+"""The command line, a thin layer over the library: a file for each command or group of commands."""

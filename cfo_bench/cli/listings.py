@@ -70,7 +70,7 @@ def schema(what: str) -> None:
 
 
 def _show_registry(registry: Registry, name: str | None, as_json: bool) -> None:
-    """Print the rows of a registry, with the command that installs an absent one; or describe one."""
+    """Print the rows of a registry, with the install command of unavailable ones; or describe one row."""
     from cfo_bench.errors import UserError
 
     listed = registry.listed()
@@ -111,7 +111,7 @@ def _show_registry(registry: Registry, name: str | None, as_json: bool) -> None:
 
 
 def _show_below_each_other(rows: Sequence[tuple[str, Row]]) -> None:
-    """For a narrow terminal: below each name its summary, its availability and its source."""
+    """Print each name with its summary, availability and source below it, for a narrow terminal."""
     group = ""
     for name, row in rows:
         if row.group != group:

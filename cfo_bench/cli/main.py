@@ -86,7 +86,7 @@ def main() -> None:
         _end(one_line(f"cfo-bench: {place}{error.strerror}; {remedy}"), exit_code)
 
 
-# A full disk, a full quota, a read-only file system, a closed output.
+# A full disk, a full quota, a read-only file system, a closed output, a failed read or write.
 _MACHINE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EBADF, errno.EIO)
 # A path that no file system accepts, or that this user may not read or write.
 _PATH_ERRORS = (errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES)
@@ -103,7 +103,7 @@ def _prepare_streams() -> None:
 
 
 def _flush() -> None:
-    """Report a full output here, before Python exits."""
+    """Raise the error of a full disk here, not while Python exits."""
     sys.stdout.flush()
     sys.stderr.flush()
 

@@ -118,7 +118,7 @@ def report(
 
 
 def _print(built: Built, as_json: bool) -> None:
-    """Print the standings on stdout; or JSON there, and the standings on stderr."""
+    """Print the standings on stdout; with `as_json`, JSON on stdout and the standings on stderr."""
     for line in built.warnings:
         show_prose(f"cfo-bench: {one_line(line)}", err=True)
     if as_json:

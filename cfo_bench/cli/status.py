@@ -21,8 +21,8 @@ _MAX_LINES = 10
 # At most this many characters of a reason are printed.
 _MAX_REASON = 500
 
-# The name of a run's file in a reason. It has to begin a word, because a search from every character of a
-# long word takes quadratic time.
+# The name of a run's file in a reason. A match has to begin a word, because a search from every character of
+# a long word takes quadratic time.
 _RUN_FILE = re.compile(r"(?<!\S)\S{0,500}fold-\d{1,20}_seed-\d{1,20}\S*")
 
 
@@ -60,7 +60,7 @@ def status(results: tuple[Path, ...], watch: bool, every: float, as_json: bool) 
     for line in status.unreadable:
         print_text(f"cfo-bench: {one_line(line)}")
     if as_json:
-        # The key keeps its name: other programs read it.
+        # The key keeps its old name `progress`: other programs read it.
         show_json(
             [
                 {"progress" if key == "status" else key: value for key, value in asdict(run).items()}

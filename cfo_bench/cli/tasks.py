@@ -104,7 +104,7 @@ def show_task(
         [ref] = own_data(suite)
         facts = details(ref, n_folds)
     else:
-        own_data(suite)  # refuses options of --data without it
+        own_data(suite)  # refuses the options of --data, which is not given
         facts = details(resolve(name, data_dir, tables, offline), n_folds)
     if as_json:
         show_json(facts)

@@ -41,7 +41,7 @@ class Candidate:
     learner: str
     method: str
     score: Estimate  # in the metric of the task
-    p: float = 1.0  # of the test against the best, corrected for its choice; 1 of the best itself
+    p: float = 1.0  # of the test against the best, corrected for choosing the best; 1 for the best itself
 
     @property
     def name(self) -> str:
@@ -67,11 +67,11 @@ class Comparison:
     constant, forest : float or None
         Scores of the references over the same folds; None if they have no result on all of them.
     beats_constant : bool
-        Whether the best is better than the constant predictor, or that has no result.
+        Whether the best is better than the constant predictor, or the latter has no result.
     folds : int
         The number of folds that are compared.
     splits : int
-        The number of splits into folds that these are of.
+        The number of splits to which these folds belong.
     can_add_folds : bool
         Whether more time could give more folds.
     budget_seconds : float
@@ -177,7 +177,7 @@ def answer_from(
 ) -> Comparison | None:
     """The answer from the runs in the results folder; None if no fold was done by all candidates.
 
-    The folds are those at `places`, of splits into `n_folds`.
+    The folds are the (fold, seed) pairs in `places`, of splits into `n_folds` folds.
     """
     results = _learner_results(suite, plan, task)
     losses = _losses(results, plan)
@@ -236,7 +236,7 @@ def _learner_results(suite: Suite, plan: ComparisonPlan, task: str) -> list[Lear
 def _losses(
     results: Sequence[LearnerResults], plan: ComparisonPlan
 ) -> Mapping[_Pair, Mapping[FoldSeed, float | None]]:
-    """The final loss of each run; None of a reference without a result.
+    """The final loss of each run; None for a reference without a result.
 
     A method without a result counts as the constant predictor: it must not gain by failing.
     """
@@ -252,7 +252,7 @@ def _losses(
 
 
 def _best_command(suite: Suite, task: str, learner: str, method: str) -> str:
-    """The command that trains the best model on all rows; of a plug-in's learner, the one that shows it."""
+    """The command that trains the best model on all rows, or shows a plug-in learner's configuration."""
     words = ["cfo-bench", "best", str(suite.results)]
     with suppress(UserError):
         suffix = kind_of(FOREST if method == FOREST else learner).suffixes[0]

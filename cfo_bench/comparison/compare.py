@@ -57,16 +57,16 @@ from cfo_bench.suite.model import Suite
 from cfo_bench.values import DURATION_RULE, MAX_SEED, duration
 from cfo_bench.values import seconds as seconds_of
 
-# In the order of preference: as many as there is time for, of those that are installed.
+# In the order of preference: of the installed ones, as many as there is time for.
 LEARNERS_TO_TRY = ("xgboost", "lightgbm", "random-forest")
 METHODS_TO_TRY = ("cfo-tuned", "tpe", "rs")
-# Numbers of folds that the data is split into: the first that it has enough rows for.
+# Candidate numbers of folds: the first for which the data has enough rows is used.
 _FOLDS = (10, 5, 3, 2)
 # Time that is kept at the end to read the traces and compute the answer; more on a busy machine.
 _RESERVE_SECONDS, _RESERVE_SHARE, _MOST_SLOWNESS = 1.5, 0.002, 6.0
 LEAST_SECONDS = 15.0
-# The reference forest. It has as many trees as its time allows. Trees of some rows each, with larger
-# leaves, take a fraction of the time, and few of them predict better than few whole ones.
+# The reference forest. It has as many trees as its time allows. Trees on samples of the rows, with larger
+# leaves, take a fraction of the time, and a few of them predict better than a few trees on all rows.
 _FOREST = {"trees": 200, "least_trees": 10, "leaf_rows": 3, "tree_rows": 20_000, "tuning_share": 0.3}
 
 
@@ -184,7 +184,7 @@ def compare(
     if record is None or record.asked != asked or not _can_do(suite, most, record.plan):
         began = monotonic()
         overhead = _overhead_seconds(suite, ends_at, on_event)
-        # To prepare the runs of all methods takes about twice as long as to prepare that one.
+        # Preparing the runs of all methods takes about twice as long as preparing the constant predictor's.
         preparation = 2 * (monotonic() - began - overhead)
         plan = planned(
             ends_at - monotonic() - preparation,
@@ -231,7 +231,7 @@ def _refuse_other_runs(suite: Suite) -> None:
 
 @contextmanager
 def _without_option_of_run() -> Iterator[None]:
-    """A trace of another run is an error that names no option that only `run` has."""
+    """Rewords the error for a trace of another run: it names an option that only `run` has (--force)."""
     try:
         yield
     except OtherRunError as error:
@@ -259,7 +259,7 @@ def _folder_name(data: Path, total: float, metric: str | None) -> str:
 
 
 def _each_warning_once(on_event: Callable[[Event], None]) -> Callable[[Event], None]:
-    """Leaves out warnings that were reported before: the data is looked at for each round of folds."""
+    """Leaves out warnings that were reported before: the data is checked in each round of folds."""
     reported: set[str] = set()
 
     def show(event: Event) -> None:
@@ -273,17 +273,17 @@ def _each_warning_once(on_event: Callable[[Event], None]) -> Callable[[Event], N
 
 
 class _TimeIsUpError(Exception):
-    """Raised in the callback, which stops the runs."""
+    """Raised by the callback, to stop the runs."""
 
 
 @dataclass
 class _Watch:
-    """The callback of runs: it stops them at the deadline, and notes how long they took and which failed."""
+    """The callback of runs: it stops them at the deadline, and records their start, number and failures."""
 
     deadline: float
     on_event: Callable[[Event], None]
     started_at: float = math.inf
-    n_done: int = 0  # runs that were done now, without the constant predictor's
+    n_done: int = 0  # runs that this call finished, without the constant predictor's
     failures: list[RunFinished] = field(default_factory=list)
 
     def __call__(self, event: Event) -> None:
@@ -306,7 +306,7 @@ def _run(runs: SuiteRuns, watch: _Watch) -> None:
 
 
 def _overhead_seconds(suite: Suite, ends_at: float, on_event: Callable[[Event], None]) -> float:
-    """The wall time of a run besides its budget, here and now: that of the constant predictor."""
+    """The wall time of a run besides its budget, measured now on a run of the constant predictor."""
     constant = replace(suite, learners=suite.learners[:1], methods=(Choice(CONSTANT),), folds="0")
     watch = _Watch(ends_at, on_event)
     _run(runs_of(constant), watch)
@@ -327,7 +327,7 @@ class _Comparing:
     on_event: Callable[[Event], None]
 
     def run(self, record: ComparisonRecord, reserve: float) -> Comparison:
-        """Does the folds of the plan; then further ones, unless the record has a verdict: it is final.
+        """Runs the folds of the plan, and then further ones, unless the record has a verdict, which is final.
 
         `reserve` is the time that is kept for the answer.
         """
@@ -343,7 +343,7 @@ class _Comparing:
             if record.verdict is not None or ended > ends_at or not watch.n_done:
                 return comparison
             answer_seconds = monotonic() - ended
-            reserve = min(reserve, max(4 * answer_seconds, slowness()))  # to stop runs takes time, too
+            reserve = min(reserve, max(4 * answer_seconds, slowness()))  # stopping runs takes time, too
             further = further_folds(
                 self.deadline - reserve - monotonic() - (watch.started_at - began),
                 self.at_once,
@@ -357,7 +357,7 @@ class _Comparing:
             n_done, plan = plan.folds, msgspec.structs.replace(plan, folds=plan.folds + further)
 
     def _runs(self, plan: ComparisonPlan, numbers: range) -> SuiteRuns:
-        """The methods with every learner, the references once; fold by fold, so that whole ones are done."""
+        """The methods with every learner, the references once; ordered by fold, to finish whole folds."""
         places = {place: at for at, place in enumerate(map(self._place, numbers))}
         suite = replace(
             self.suite,
@@ -375,7 +375,7 @@ class _Comparing:
         return replace(compared, specs=sorted(specs, key=lambda spec: places[spec.fold, spec.seed]))
 
     def _place(self, number: int) -> FoldSeed:
-        """The fold and the seed: those after the last fold of a split are of the split by the next seed."""
+        """The fold and the seed of a number. After the last fold of a split comes the next seed's split."""
         repetition, fold = divmod(number, self.n_folds)
         return fold, (self.suite.seeds[0] + repetition) % (MAX_SEED + 1)
 

@@ -11,26 +11,26 @@ from cfo_bench.results.comparison_record import ComparisonPlan
 # Numbers of learners and methods to choose from, in the order of preference, and numbers of folds.
 _SIZES, _LONG_SIZES = ((2, 2), (1, 2)), ((2, 3),)
 _FOLDS = (10, 8, 6, 5, 4, 3, 2)
-# From here on a third method is compared.
+# From this many seconds on, a third method is compared.
 _LONG_SECONDS = 1200.0
-# A run has at least this budget, and more folds come before a longer one than the second; a million cells of
-# data add to both.
+# The least budget of a run, and the largest as long as folds can be added instead; a million cells of data
+# add to both.
 _LEAST_SECONDS, _COMFORTABLE_SECONDS = 3.0, 30.0
 _LEAST_PER_MILLION_CELLS, _COMFORTABLE_PER_MILLION_CELLS = 1.0, 10.0
 _SHORTEST_SECONDS = 0.5
-# More than the fewest learners and methods are compared on the most folds only, and if each run has this many
-# times the least budget.
+# More than the fewest learners and methods are compared only on the most folds, and only if each run has this
+# many times the least budget.
 _MORE_CANDIDATES = 1.5
 # The first folds are planned for this share of the time, since they may take longer than planned, and with
 # this many times the measured overhead, since runs side by side slow each other down.
 _PLANNED_SHARE, _SIDE_BY_SIDE = 0.95, 1.3
-# More repetitions of the folds make no difference significant, since they share all their rows.
+# Further repetitions of the folds would not make a difference significant, since they share all their rows.
 MOST_REPETITIONS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What a comparison runs on.
+    """The runs, the machine and the data that a comparison is planned for.
 
     Attributes
     ----------
@@ -50,9 +50,9 @@ class Workload:
     most_folds: int
 
     def budget(self, seconds: float, n_candidates: int, folds: int) -> float:
-        """The budget of each run with which all take `seconds`; the constant predictor takes the overhead."""
+        """The budget of a run if all runs take `seconds`; the constant predictor takes only the overhead."""
         overhead = _SIDE_BY_SIDE * self.overhead_seconds * (1 + 1 / (n_candidates + 1))
-        waves = math.ceil(folds * (n_candidates + 1) / self.at_once)  # the forest is run beside them
+        waves = math.ceil(folds * (n_candidates + 1) / self.at_once)  # + 1: the forest
         return seconds / waves - overhead
 
 
@@ -65,7 +65,7 @@ def planned(
     all_learners: bool = False,
     all_methods: bool = False,
 ) -> ComparisonPlan:
-    """The most that fits into `seconds`; learners and methods come in the order of preference.
+    """The largest comparison that fits into `seconds`; learners and methods come in the order of preference.
 
     Many folds come before many methods: the difference between two methods on six folds can be significant,
     those among six methods on two folds can't.
@@ -105,13 +105,13 @@ def planned(
 def further_folds(seconds: float, at_once: int, n_candidates: int, wave_seconds: float) -> int:
     """How many folds fit into `seconds`, if `at_once` runs side by side take `wave_seconds` as before.
 
-    The last runs may leave room beside them, which is not counted: a fold that does not fit after all costs
-    only time that is left.
+    Cores that idle beside the last runs are not counted: a fold that does not fit after all costs only time
+    that is left.
     """
     waves = seconds / wave_seconds
     return int(waves * at_once / (n_candidates + 1)) if waves >= 1 else 0
 
 
 def _rounded(seconds: float) -> float:
-    """Down to a tenth of a second."""
+    """Rounded down to a tenth of a second, but not below the shortest budget."""
     return max(math.floor(10 * seconds) / 10, _SHORTEST_SECONDS)

@@ -29,7 +29,7 @@ class Engine(Protocol):
         """Raise a UserError if the engine can't work as requested, before anything starts."""
 
     def at_once(self) -> int:
-        """Return how many runs are running at the same time, as far as that is known before it starts."""
+        """Return the number of runs that are executed at the same time, as far as it is known beforehand."""
 
     def price(self, specs: Sequence[RunSpec]) -> str:
         """Return the cores and the memory that these runs need, for `--dry-run`, in words."""
@@ -44,7 +44,7 @@ class Engine(Protocol):
         jobs
             The runs.
         listener
-            Is called with what happens, in the main thread.
+            Receives the events, in the main thread.
         force
             Execute finished runs again.
         context

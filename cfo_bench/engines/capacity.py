@@ -11,7 +11,7 @@ from cfo_bench.errors import UserError
 from cfo_bench.records import RunSpec
 from cfo_bench.values import duration
 
-# The rest is for the system, and for the memory that a run needs besides its trials.
+# The share of the memory for runs. The rest is for the system, and for what a run needs besides its trials.
 _MEMORY_FOR_RUNS = 0.9
 # A run that was skipped this often because it did not fit goes next: no other run starts before it.
 _MAX_SKIPPED = 8

@@ -34,7 +34,7 @@ class Active:
     job
         The run.
     snapshot
-        How far it is, as its engine last heard.
+        Its progress, as last reported to its engine.
     """
 
     job: Job
@@ -190,7 +190,7 @@ class Runs:
 # --- the loop -------------------------------------------------------------------------------------
 
 TICK_SECONDS = 0.2
-# Seconds after the deadline of a run after which a supervisor without an answer is given up.
+# Seconds past the deadline of a run after which a supervisor that does not answer is given up.
 GIVE_UP_SECONDS = 60.0
 # Seconds that runs may take to end when the engine itself fails.
 STOP_SECONDS = 15.0

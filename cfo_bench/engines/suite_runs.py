@@ -334,7 +334,7 @@ class SuiteOutcome:
 
     @property
     def exit_code(self) -> int:
-        """0 without a failure, 1 if a run failed, 2 if that is a mistake in the suite; the largest counts."""
+        """0 without a failure, 1 if a run failed, 2 for a mistake in the suite; the largest counts."""
         return max((verdict.exit_code for verdict in self.verdicts), default=0)
 
     @property
@@ -510,9 +510,7 @@ def _refuse_other_inputs(
     identities: Sequence[DataIdentity],
     own_codes: Sequence[OwnCode | None],
 ) -> None:
-    """An OtherRunError if a trace is of other data or of other code of the user's, finished or not: nothing
-    is run beside it.
-    """
+    """An OtherRunError, before any run, if a trace is of other data or other user code, finished or not."""
     others = [
         (path, differences)
         for spec, path, past, identity, own_code in zip(

@@ -174,7 +174,7 @@ def _moment(seconds: float, budget_seconds: float) -> float:
 
 
 def is_archive(beginning: bytes) -> bool:
-    """Whether a file begins as a Parquet file does."""
+    """Whether a file with this beginning is Parquet."""
     return beginning.startswith(b"PAR1")
 
 

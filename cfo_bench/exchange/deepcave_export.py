@@ -1,7 +1,7 @@
 """Runs for DeepCAVE, in its DataFrame format: for each run a folder with `trials.csv` and `configspace.csv`.
 
 DeepCAVE 1.4 reads this format with the times of each trial. It cannot read the files that it writes in its
-own format (`history.jsonl`), because its reader expects another number of values in a line.
+own format (`history.jsonl`), because its reader expects a different number of values in a line.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def write_folders(out: Path, runs: Sequence[RunToExport], *, force: bool = False
 
 
 def folder_name(run_id: str) -> str:
-    """The name of a folder, which DeepCAVE shows up to the last dot."""
+    """The name of a run's folder, without dots: DeepCAVE shows a name only up to the last dot."""
     return run_id.replace("/", "--").replace(".", "%2E")
 
 

@@ -17,7 +17,7 @@ from cfo_bench.space import Categorical, Float, Int, Param, Space, Value
 
 @dataclass(frozen=True, slots=True)
 class RunToExport:
-    """A run with a trace."""
+    """A run that is exported."""
 
     id: str  # the path of its trace in the results folder, without the suffix
     run: Run  # without its trials
@@ -45,8 +45,8 @@ def runs_in(
 ) -> tuple[list[RunToExport], list[str]]:
     """Every run below the folders that has started, including those that were interrupted or failed.
 
-    Also a line for each file that cannot be read. `names` contains the learners, tasks and methods to export
-    under `learner`, `task` and `method`, spelled as in tables; empty: all.
+    The second list has a line for each file that cannot be read. `names` contains the learners, tasks and
+    methods to export under the keys `learner`, `task` and `method`, spelled as in tables; empty: all.
     """
     runs: dict[str, RunToExport] = {}
     unreadable: list[str] = []

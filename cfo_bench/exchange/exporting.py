@@ -80,10 +80,10 @@ def export_to_archive(
     methods: Sequence[str] = (),
     force: bool = False,
 ) -> Exported:
-    """Write finished runs to a Parquet file, of which `import_trials` makes traces again.
+    """Write finished runs to a Parquet file, which `import_trials` converts back to traces.
 
     Headers and incumbents are exact. Other trials are rounded, to keep the file small; docs/exchange.md
-    describes it.
+    describes the format.
 
     Parameters
     ----------
@@ -166,11 +166,11 @@ def export_to_deepcave(
     results : str, Path or sequence of these
         One results folder, or several.
     folder : str or Path
-        The folder for these folders.
+        The folder in which to create them.
     learners, tasks, methods : sequence of str, default=()
         Only the runs with these names; empty: all.
     force : bool, default=False
-        Whether to replace the folder of a run that exists.
+        Whether to replace the existing folders of these runs.
 
     Returns
     -------

@@ -22,7 +22,7 @@ _OF_TUNE = {"training_iteration", "config", "experiment_tag", "time_total_s"}
 
 
 def read_flaml(source: Path, value: str | None = None, meaning: Meaning = Meaning.LOSS) -> SourceRun:
-    """The run of a log. `value` selects the value of a trial in a log of `tune` with several."""
+    """The run of a log. `value` names the value to import if the trials of a `tune` log have several."""
     text = read_text(source)
     lines = [line for line in text.splitlines() if line.strip()]
     if any(line.startswith(_RESULT) for line in lines):
@@ -41,7 +41,7 @@ def read_flaml(source: Path, value: str | None = None, meaning: Meaning = Meanin
 
 
 def looks_like_flaml(text: str) -> bool:
-    """Whether the beginning of a file is that of a log."""
+    """Whether a file with this beginning is a log."""
     return '"validation_loss"' in text or f"\n{_RESULT}" in f"\n{text}"
 
 

@@ -70,7 +70,7 @@ class SourceTrial:
     seconds: float | None = None  # its duration
     rows: int | None = None
     error: str | None = None
-    record: TrialRecord | None = None  # its line, if cfo-bench has exported it
+    record: TrialRecord | None = None  # as in its trace, if cfo-bench exported it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,13 +125,13 @@ def read_text(file: Path) -> str:
 
 # --- the trace ------------------------------------------------------------------------------------
 
-# The names of imported methods in folders, tables and figures begin with it; those of measured methods never
+# The names of imported methods in folders, tables and figures begin with it; names of measured methods never
 # do.
 PREFIX = "imported "
 
-# The loss of a predictor that uses no feature, if it follows from the metric.
+# The loss of the constant predictor, for metrics that determine it.
 _CONSTANT = {"auc": 0.5, "r2": 1.0}
-# The problem of a metric for a single problem type.
+# The problem type of each metric that has only one.
 _PROBLEM = {**{metric: problem for problem, metric in METRIC_OF.items()}, "mse": Problem.REGRESSION}
 
 
@@ -320,7 +320,7 @@ def _spec(
             "seed": names.get("seed", 0),
             "variant": variant,
             "budget_seconds": float(budget or max(elapsed, 1e-6)),
-            # Seconds that may not be real seconds are never pooled with real seconds.
+            # Seconds that are not known to be real are never pooled with real seconds.
             "clock": "wall" if clock is SourceClock.WALL else "virtual",
             **({} if before else {"max_trials": run.max_trials, "parallel": _at_once(trials)}),
         }

@@ -42,11 +42,11 @@ class ImportedRun:
     trials : int
         The number of its trials.
     clock : str
-        What its times are: see docs/exchange.md.
+        The meaning of its times: see docs/exchange.md.
     unknown : tuple of str
         Facts that its source does not state.
     remarks : tuple of str
-        What should be known about it, such as trials that were left out.
+        Notes for the user, such as trials that were left out.
     """
 
     path: Path
@@ -80,8 +80,8 @@ def import_trials(
 ) -> list[ImportedRun]:
     """Write the runs of an Optuna storage, a SMAC run, a FLAML log, a CSV file or an archive as traces.
 
-    Facts that the source does not state have to be given: mostly `learner`, `task` and `metric`. Several
-    runs that would have the same name get one seed after the other.
+    Facts that the source does not state have to be given: mostly `learner`, `task` and `metric`. Runs that
+    would have the same name get consecutive seeds.
 
     Parameters
     ----------
@@ -106,13 +106,13 @@ def import_trials(
     constant_loss : float or None, default=None
         The loss of a constant prediction.
     clock : str or None, default=None
-        What the times are: see docs/exchange.md.
+        The meaning of the times: see docs/exchange.md.
     studies : sequence of str, default=()
         Only these Optuna studies; empty: all.
     loss : str or None, default=None
-        The value of a trial that is its loss.
+        The name of the value that is the loss.
     score : str or None, default=None
-        The value of a trial that is its score: the metric itself.
+        The name of the value that is the score: the metric itself.
     columns : Mapping of str to str or None, default=None
         The names of columns of a CSV file, by the names in docs/exchange.md.
     hyperparameters : sequence of str, default=()

@@ -1,7 +1,7 @@
-"""Runs as studies in an Optuna storage, for Optuna's plots and its dashboard; and studies as runs.
+"""Export of runs to an Optuna storage, for Optuna's plots and its dashboard; and import of studies as runs.
 
 A study has the id of its run as its name, and minimises the loss. Everything that Optuna has no field for is
-in user attributes, so that an exported study can be imported without a change.
+in user attributes, so that an exported study can be imported unchanged.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from cfo_bench.results.schema import BadLineError, Header, TrialRecord, end_from
 from cfo_bench.space import PLAIN_TYPES, Categorical, Float, Int, Param, Space
 
 # --- storages -------------------------------------------------------------------------------------
-# They are opened without a warning. Nothing is written to a storage that is only read.
+# Storages are opened without a warning. Nothing is written to a storage that is only read.
 
 SQLITE_MAGIC = b"SQLite format 3\0"
 # Optuna defines no suffix for journal files; its documentation names them journal.log.
@@ -86,7 +86,7 @@ def without_password(storage: str) -> str:
 def opened(url: str, *, to_read: bool = False, name: str = "") -> Iterator[Any]:
     """A context with the storage of a URL. Its tables are created unless it is only read.
 
-    An error names it by its `name`, or else by its URL.
+    An error refers to the storage by `name`, or else by its URL.
     """
     import optuna
 
@@ -408,14 +408,14 @@ def _distribution(param: Param) -> Any:
 
 # --- import ---------------------------------------------------------------------------------------
 
-# A range with a step becomes a list of choices, unless that is longer.
+# The longest list of choices to which a range with a step is converted.
 _MOST_CHOICES = 1000
 
 
 def read_studies(source: str, studies: Sequence[str] = ()) -> tuple[list[SourceRun], str]:
     """The studies of a storage, in the order of their creation, and the SHA-256 of the content that was read.
 
-    All studies, or those that are named.
+    `studies` selects studies by name; empty: all.
     """
     require_optuna()
     with opened_to_read(source) as storage:

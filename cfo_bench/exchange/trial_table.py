@@ -126,7 +126,7 @@ WRITERS = {".csv": write_csv, ".parquet": write_parquet}
 
 
 def writer_for(path: Path) -> Callable[[Path, Sequence[RunToExport]], int]:
-    """The function that writes a file with this suffix; a UserError if there is none."""
+    """The function that writes a file with this suffix; a UserError for other suffixes."""
     if path.suffix.lower() not in WRITERS:
         raise UserError(f"can't write {str(path)!r}: a table of trials is a {' or '.join(WRITERS)} file")
     return WRITERS[path.suffix.lower()]
@@ -225,8 +225,8 @@ def read_csv(
 ) -> list[SourceRun]:
     """The runs of a file, identified by the columns learner, task, method, fold and seed.
 
-    `columns` contains the names of known columns in this file. The hyperparameters are the named columns;
-    otherwise those that begin with `config.`; otherwise all unknown columns.
+    `columns` maps our names of columns to the names in this file. The columns of hyperparameters are the
+    given ones; if none are given, those that begin with `config.`; if none do, all unknown columns.
     """
     lines = list(_lines(source))
     if len(lines) < 2:
@@ -414,7 +414,7 @@ def text_cell(text: str) -> str:
 
 
 def text_of(text: str) -> str | None:
-    """The text in such a cell; None for an empty one."""
+    """The text that `text_cell` wrote; None for an empty cell."""
     if not text:
         return None
     value = _literal(text) if text[0] == '"' else None

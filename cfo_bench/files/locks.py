@@ -1,6 +1,6 @@
 """Locks on files: one process at a time. A lock is released when its process ends, however it ends.
 
-They use `flock`. On a network file system without it, asking for a lock is a `NoLocksError`, since two
+They use `flock`. On a network file system without it, asking for a lock raises a NoLocksError, since two
 commands could write the same trace.
 """
 

@@ -3,15 +3,15 @@
 A learner has a space for n rows and a low-cost start, and prepares a fold for training and validation. `run/`
 builds learners through LEARNERS, which also lists those of installed packages.
 
-xgboost, lightgbm, catboost, hist_gradient_boosting, random_forest, dnn (on network), knn
+xgboost, lightgbm, catboost, hist_gradient_boosting, random_forest, dnn (with network), knn
                 real models
 synthetic       formulas, for the virtual clock
 estimator       any estimator of scikit-learn's kind (object_description: its parameters as JSON)
 recorded        losses and seconds from recordings, for the virtual clock
 references      the models of the reference methods
 evaluation      shared by the objectives: a timed training, its errors, trials on fewer rows
-scoring         metrics by name: those of scikit-learn, and the user's own
-dense           matrices without gaps, for models that need them
+scoring         metrics by name: built in, scikit-learn's, or the user's own
+dense           matrices without missing values, for models that need them
 """
 
 from cfo_bench.registry import Registry, Row

@@ -106,7 +106,7 @@ class CatBoostObjective(FitAndPredict["catboost.CatBoost"]):
 
 
 class _StopsAt:
-    """A callback that ends a training after the tree in which its deadline passed."""
+    """A callback that stops training after the first tree that ends past the deadline."""
 
     def __init__(self, deadline: Deadline) -> None:
         self._deadline = deadline
@@ -116,19 +116,19 @@ class _StopsAt:
 
 
 def fixed_settings(problem: Problem, seed: int) -> dict[str, Any]:
-    """The settings that decide the model besides its hyperparameters and the number of classes."""
+    """The settings that determine the model, besides its hyperparameters and the number of classes."""
     objectives = {Problem.BINARY: "Logloss", Problem.MULTICLASS: "MultiClass", Problem.REGRESSION: "RMSE"}
     return {"loss_function": objectives[problem], "bootstrap_type": "MVS", "random_seed": seed}
 
 
 def predictions(model: Any, x: Any, problem: Problem, threads: int = -1) -> Array:
-    """The input of metrics: scores of class 1, rows of probabilities, or numbers."""
+    """Predictions for metrics: scores of class 1, rows of probabilities, or numbers."""
     kind = "RawFormulaVal" if problem is Problem.REGRESSION else "Probability"
     predicted: Array = model.predict(x, prediction_type=kind, thread_count=threads)
     return predicted[:, 1] if problem is Problem.BINARY else predicted
 
 
-# `cfo-bench best --python` copies the source of this function into its script, which is without cfo-bench.
+# `cfo-bench best --python` copies this function's source into its script, which can't import cfo-bench.
 
 
 def features_data(x: Array, is_category: tuple[bool, ...]) -> Any:

@@ -1,4 +1,4 @@
-"""A fold as matrices without gaps, for models that need distances or weighted sums.
+"""A fold as matrices without missing values, for models that need distances or weighted sums.
 
 A number is standardised. A missing number becomes the median. A number more than ten standard deviations from
 the mean is clipped to ten, so that a single outlier has little weight. A category becomes a column of zeros
@@ -21,7 +21,7 @@ from cfo_bench.learners.evaluation import FitAndPredict, RowLevels, shuffled_ord
 from cfo_bench.metrics import Array
 from cfo_bench.records import Fold
 
-# A fitted feature, as JSON can hold it.
+# The fitted encoding of a feature, in a form that JSON can hold.
 FittedFeature = dict[str, Any]
 
 # The largest distance from the mean, in standard deviations.
@@ -81,7 +81,7 @@ def dense_matrix(x: Array, columns: list[FittedFeature]) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """Fitted columns: every matrix that it transforms has the same columns."""
+    """A fitted encoding: every matrix that it returns has the same columns."""
 
     columns: list[FittedFeature]
 
@@ -106,7 +106,7 @@ class DenseRows:
     Attributes
     ----------
     encoder : Encoder
-        What the training rows were encoded by: `encoder.transform(x)` encodes other rows.
+        The encoder of the training rows: `encoder.transform(x)` encodes other rows.
     train_x : numpy.ndarray
         The features of the training rows.
     train_y : numpy.ndarray
@@ -134,7 +134,7 @@ def dense_levels(fold: Fold, seed: int) -> RowLevels[DenseRows]:
     Returns
     -------
     RowLevels of DenseRows
-        `levels.on(rows)` returns the matrices of that many training rows; None is all of them.
+        `levels.on(rows)` returns the matrices of that many training rows; for None, of all rows.
     """
 
     def build(rows: Array | None) -> DenseRows:
@@ -156,9 +156,9 @@ DenseModel = TypeVar("DenseModel", bound=HasRows)
 
 
 class DenseObjective(FitAndPredict[DenseModel]):
-    """An objective on dense matrices. Those of all rows are built before the first trial.
+    """An objective on dense matrices. The matrices of all rows are built before the first trial.
 
-    A subclass writes `_fit` and `_predict`, as for `FitAndPredict`. Its model has an attribute `rows`, the
+    A subclass implements `_fit` and `_predict` of `FitAndPredict`. Its model has an attribute `rows`, the
     `DenseRows` that it was fitted to, which `_fit` gets from `self._dense.on(trial.rows)`.
 
     Parameters

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cfo_bench.learners.network import Examples, Head, Network, Recipe
 
 # More neurons take longer to multiply. Smaller batches mean more updates per epoch, each too small to keep a
-# core busy. The learning rate also changes the number of epochs, but not in one direction.
+# core busy. The learning rate also changes the number of epochs, but not monotonically.
 COST_RELATED = ("neurons_1", "neurons_2", "batch_size")
 
 
@@ -164,7 +164,7 @@ class DNNObjective(DenseObjective[_Model]):
         return first * model.deviation + model.mean
 
     def _target_scale(self, y: Array) -> tuple[float, float]:
-        """Mean and standard deviation of a quantity; 0 and 1 for classes."""
+        """Mean and standard deviation of a numeric target; 0 and 1 for classes."""
         if self._fold.problem is not Problem.REGRESSION:
             return 0.0, 1.0
         return float(np.mean(y)), float(np.std(y)) or 1.0

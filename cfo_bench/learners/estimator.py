@@ -77,7 +77,7 @@ class Estimator:
     """
 
     virtual = False
-    # Whether it checks the deadline while it trains. If not, the supervisor ends a late trial.
+    # Training does not check the deadline; the supervisor ends a late trial.
     checks_deadline = False
 
     def __init__(
@@ -116,7 +116,7 @@ class Estimator:
 
     @cached_property
     def model(self) -> Any:
-        """The unfitted estimator. It is imported, and its parameters are checked with the start."""
+        """The unfitted estimator. Imports it, and checks that it accepts the parameters of the start."""
         from sklearn.base import clone
 
         model = objects.build_object(self.reference, self.fixed)
@@ -210,22 +210,22 @@ def _described(estimator: Any) -> tuple[str, dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class FittedEstimator:
-    """A trained estimator, with the encoding of the features of other rows."""
+    """A trained estimator, and how features are encoded for it."""
 
     model: Any
     features: Features
     n_classes: int  # 0 for regression
-    rows: DenseRows | None  # of dense features
+    rows: DenseRows | None  # None unless the features are dense
 
     def predict(self, x: Any) -> Array:
-        """The input of metrics: scores of class 1, rows of probabilities, or numbers."""
+        """Predictions for metrics: scores of class 1, rows of probabilities, or numbers."""
         return predictions(self.model, x, self.n_classes)
 
 
 class EstimatorObjective(FitAndPredict[FittedEstimator]):
     """Trains copies of an estimator on one fold.
 
-    `model` is the unfitted estimator, and `space` selects the values of a configuration that it receives.
+    `model` is the unfitted estimator; it receives the values of a configuration that are active in `space`.
     """
 
     def __init__(self, fold: Fold, threads: int, seed: int, model: Any, space: Space) -> None:
@@ -300,7 +300,7 @@ def _frames_of(fold: Fold) -> FoldFrames:
     return fold.frames()
 
 
-# `cfo-bench best --python` copies the source of these into its script, which is without cfo-bench.
+# Copied into the script of `cfo-bench best --python`, like `with_seed_and_threads`: no imports of cfo_bench.
 
 
 def without_empty_columns(x: Array) -> Array:

@@ -1,7 +1,7 @@
 """Code that the objectives of all learners share, whatever their library.
 
-A trial fits a model and validates it. It ends with a loss, out of time, out of memory, or failed. A trial may
-train on fewer rows, whose data is in `RowLevels`.
+A trial fits a model and validates it. Its result is a loss, a timeout, a lack of memory, or a failure. A
+trial may train on fewer rows; `RowLevels` caches their data.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def check_deadline(deadline: Deadline) -> None:
 class FitAndPredict(ABC, Generic[Model]):
     """An objective whose trial has two timed steps: `_fit` a model, then `_predict` with it.
 
-    A subclass writes these two methods. An exception becomes a failed trial, a trial without enough memory,
-    or (OutOfTime) a timeout.
+    A subclass implements these two methods. An exception becomes a result with the status `failed`, `memory`
+    or (OutOfTime) `timeout`.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def one_line(error: Exception) -> str:
 # --- fewer rows ------------------------------------------------------------------------------------
 
 
-# Data is kept for this many numbers of rows; Hyperband and BOHB have at most about as many levels.
+# Data is cached for this many numbers of rows; Hyperband and BOHB have at most about as many levels.
 KEPT_LEVELS = 8
 
 Data = TypeVar("Data")
@@ -167,8 +167,8 @@ class RowLevels(Generic[Data]):
 def shuffled_order(fold: Fold, seed: int) -> Array:
     """Indices of all training rows in random order, the same for the same fold and seed.
 
-    For any r, the first r rows have each class in about the share that it has of all rows. A trial on r rows
-    trains on these.
+    For any r, each class has about the same share of the first r rows as of all rows. A trial on r rows
+    trains on the first r.
 
     Parameters
     ----------
@@ -203,7 +203,5 @@ def training_part(fold: Fold, rows: Array | None) -> tuple[Array, Array]:
 
 
 def training_weight(fold: Fold, rows: Array | None) -> Array | None:
-    """The weights of these training rows; of all rows for None. The result is None if all rows count
-    equally.
-    """
+    """The weights of these training rows, of all for None. The result None means equal weights."""
     return fold.train_weight if fold.train_weight is None or rows is None else fold.train_weight[rows]

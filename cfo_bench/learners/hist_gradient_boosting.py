@@ -1,4 +1,4 @@
-"""scikit-learn's histogram-based gradient boosting. Its trainings leave the deadline to the supervisor."""
+"""scikit-learn's histogram-based gradient boosting. Only the supervisor enforces the deadline."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class HistGradientBoosting:
         )
 
     def start(self, space: Space) -> Config:
-        """The fewest iterations and leaves. With leaves larger than the usual 20, small data is not split."""
+        """The fewest iterations and leaves. Above 20 rows per leaf (the default), small data is not split."""
         return {
             "max_iter": 4,
             "max_leaf_nodes": 4,

@@ -1,4 +1,4 @@
-"""K nearest neighbours: one hyperparameter, the paper's example of a cost that grows with it."""
+"""K nearest neighbours: one hyperparameter, K, the paper's example of a cost-related hyperparameter."""
 
 from __future__ import annotations
 

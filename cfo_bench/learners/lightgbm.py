@@ -1,4 +1,4 @@
-"""LightGBM: gradient boosted trees with the hyperparameters that people tune.
+"""LightGBM: gradient boosted trees with the commonly tuned hyperparameters.
 
 The binned data does not depend on the configuration and is made once for each number of rows.
 """
@@ -49,7 +49,7 @@ class LightGBM:
         )
 
     def start(self, space: Space) -> Config:
-        """The fewest trees and leaves. With larger children than LightGBM's 20, small data is not split."""
+        """The fewest trees and leaves. Above the default of 20 rows per leaf, small data is not split."""
         return {
             "n_estimators": 4,
             "num_leaves": 4,
@@ -111,7 +111,7 @@ def parameters(config: Config) -> dict[str, Any]:
 
 
 def fixed_settings(problem: Problem, seed: int) -> dict[str, Any]:
-    """The settings that decide the model besides its hyperparameters and the number of classes."""
+    """The settings that determine the model, besides its hyperparameters and the number of classes."""
     objectives = {
         Problem.BINARY: "binary",
         Problem.MULTICLASS: "multiclass",

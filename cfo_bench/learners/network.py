@@ -2,8 +2,8 @@
 
 Multiplying two small layers with a batch of 128 rows takes microseconds; the usual loop with a DataLoader,
 autograd and an optimizer would spend most of its time on overhead. Here all parameters are one flat tensor,
-and so are the gradients. Each layer is a view of it, and Adam is one call. Rows are gathered, and random bits
-for dropout are drawn, for many batches at a time. All random numbers come from one numpy generator.
+and so are the gradients. Each layer is a view of both, and Adam is one call. Rows are gathered, and random
+bits for dropout are drawn, for many batches at a time. All random numbers come from one numpy generator.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Head(Protocol):
 
 
 class SquaredError:
-    """One output, the number itself. The loss is half of the squared error."""
+    """One output: the predicted number. The loss is half of the squared error."""
 
     def gradient_(self, outputs: Tensor, target: Tensor) -> None:
         outputs.sub_(target)
@@ -88,7 +88,7 @@ class Examples:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a network is trained, and for how long: see docs/learners.md for why.
+    """How a network is trained, and for how long; docs/learners.md gives the reasons.
 
     After each epoch the loss on the stopping examples is computed. Training stops if it has not improved by
     the share `min_improvement` for `patience` epochs, or after `max_epochs`. The best network is kept.
@@ -103,7 +103,7 @@ class Recipe:
 
 
 class Network:
-    """Layers as views of one flat tensor of parameters; rows times weights plus biases."""
+    """Layers as views of one flat tensor of parameters; each computes rows times weights plus biases."""
 
     def __init__(self, widths: tuple[int, int, int, int]) -> None:
         self.widths = widths
@@ -121,7 +121,7 @@ class Network:
         return views
 
     def initialise(self, rng: np.random.Generator) -> None:
-        """He's normal weights, which keep the variance through ReLUs; no biases."""
+        """He normal weights, which keep the variance through ReLUs; zero biases."""
         for weights, biases in self.layers:
             drawn = rng.standard_normal(weights.shape, dtype=np.float32)
             weights.copy_(torch.from_numpy(drawn)).mul_((2 / weights.shape[0]) ** 0.5)
@@ -295,8 +295,7 @@ class _Stepper:
         self._adam()
 
     def _adam(self) -> None:
-        # The function that torch.optim.Adam(fused=True) calls. Adam's bookkeeping takes longer than a small
-        # step.
+        # torch.optim.Adam(fused=True) calls this; its own bookkeeping takes longer than a small step.
         self._steps += 1
         first, second = self._moments
         torch._fused_adam_(

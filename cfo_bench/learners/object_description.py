@@ -102,9 +102,7 @@ def build_object(reference: str, parameters: Mapping[str, Any]) -> Any:
 
 
 def with_parameters(made: Any, values: Mapping[str, Any], reference: str) -> Any:
-    """The object itself, after its `set_params`. The error for an unknown name contains the most
-    similar one.
-    """
+    """`made.set_params(**values)`. The error for an unknown name contains the most similar known one."""
     try:
         return made.set_params(**values)
     except Exception as error:

@@ -71,7 +71,7 @@ class RandomForestObjective(FitAndPredict["RandomForestClassifier | RandomForest
             max_features=config["max_features"],
             random_state=self._seed,
             n_jobs=self._threads,
-            warm_start=True,  # `fit` adds trees, the same that a single call would grow
+            warm_start=True,  # `fit` adds trees, the same as a single call would grow
         )
         grown, batch = 0, _FIRST_TREES
         while grown < config["n_estimators"]:

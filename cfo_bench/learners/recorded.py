@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class RecordedObjective:
     """Looks up trials in one fold of a recording.
 
-    A trial that would end past its deadline has a timeout at the deadline. If the recorded training failed,
+    A trial that would end past its deadline times out at the deadline. If the recorded training failed,
     the trial fails after the recorded seconds.
     """
 
@@ -147,7 +147,7 @@ class HPOLib(_Table):
 
 
 class YahpoLearner:
-    """A model with a surrogate in YAHPO Gym. Each hyperparameter is an option that holds it at a value."""
+    """A model with a surrogate in YAHPO Gym. Each hyperparameter is an option, which fixes its value."""
 
     problems = tuple(Problem)
     recording = "yahpo"
@@ -226,18 +226,18 @@ def _made(name: str, folder: Path) -> type[YahpoLearner]:
 
 
 def surrogate_of(learner: str) -> type[Any]:
-    """The class behind `surrogate:<learner>`."""
+    """The class of the learner `surrogate:<learner>`."""
     if not learner:
         raise UserError("learner 'surrogate:': name the learner that it replaces, as in surrogate:xgboost")
     return type("SurrogateOfLearner", (SurrogateLearner,), {"stands_for": learner, "__doc__": None})
 
 
 class SurrogateLearner:
-    """Answers for a learner from a file of `cfo-bench surrogate fit`.
+    """Replaces a learner by its surrogate from a file of `cfo-bench surrogate fit`.
 
-    `cfo-bench run --surrogate FILE` puts it in the place of the learner that it stands for. Its space, start
-    and cost-related hyperparameters are those of the recorded runs, and may differ between tasks: until a
-    task is opened, they are those of the first task of the file.
+    `cfo-bench run --surrogate FILE` uses it instead of the learner `stands_for`. Its space, start and
+    cost-related hyperparameters are those of the recorded runs, and may differ between tasks: until a task is
+    opened, they are those of the first task of the file.
 
     surrogate_file   the file; `--surrogate` gives it
     """

@@ -1,10 +1,10 @@
 """The learners of the reference methods. They have no hyperparameters, so their space is empty.
 
 The forest is grown in batches of trees. A batch is deleted after its predictions, so that only a few trees
-are in memory; the deadline is checked between batches. The trees are those of a scikit-learn forest with this
-seed.
+are in memory; the deadline is checked between batches. The trees are those of a scikit-learn forest with the
+same seed.
 
-With `least_trees`, the forest ends at its deadline, with the trees that were grown by then.
+With `least_trees`, growing ends at the deadline, and the forest has the trees that were grown by then.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ class ForestSize:
 
     trees: int  # the maximum
     least_trees: int  # the minimum, if there is no time for more
-    leaf_rows: int = 1  # the minimum of rows in a leaf
-    tree_rows: int | None = None  # the maximum of rows that are drawn for a tree; None: all
+    leaf_rows: int = 1  # the minimum number of rows in a leaf
+    tree_rows: int | None = None  # the maximum number of rows that are drawn for a tree; None: all
 
     @property
     def is_fixed(self) -> bool:
@@ -184,9 +184,7 @@ class ForestObjective:
         return FittedForest(forest.fit(fold.train_x, fold.train_y, fold.train_weight), self._filling)
 
     def _tuned(self, deadline: Deadline) -> int:
-        """The best of the values of max_features that were tried in time; the first of the grid if none
-        was.
-        """
+        """The best of the values of max_features that were tried in time; else the first of the grid."""
         now = deadline.now()
         until = Deadline(deadline.clock, now + self._tuning_share * (deadline.at - now))
         losses: dict[int, float] = {}
@@ -288,6 +286,6 @@ def _filling(column: Array, categorical: bool) -> float:
 
 
 def filled(matrix: Array, filling: Array) -> Array:
-    """The matrix with each missing value replaced by that of its column."""
+    """The matrix with each missing value replaced by the filling of its column."""
     whole: Array = np.where(np.isnan(matrix), filling, matrix)
     return whole

@@ -135,9 +135,7 @@ _EXAMPLES = {
 
 
 def _function_and_sign(scorer: Any) -> tuple[Callable[..., float], int]:
-    """The function of a scorer, and -1 if the scorer negates it, else 1. scikit-learn has no public access to
-    these.
-    """
+    """The function of a scorer, and -1 if the scorer negates it, else 1. Both are private in scikit-learn."""
     return scorer._score_func, scorer._sign
 
 

@@ -10,8 +10,8 @@ With t = log2 x for every hyperparameter and Δ = t − t*, where t* is the opti
 a, b, c, s and e are constants of the learner; x0 is its low-cost start; n is the number of training
 rows. The optimum is drawn for (seed, n): in the middle third of the range of a cost-related
 hyperparameter, in the middle three fifths of the others; its loss l* is drawn from [0.05, 0.25].
-The loss lies in [l*, 0.5), so that no configuration is worse than a constant predictor's AUC. Past
-the optimum's cost it rises again, the paper's local monotonicity; the ripple makes some local minima.
+The loss lies in [l*, 0.5), so that no configuration is worse than a constant predictor (1 − AUC = 0.5). Past
+the optimum's cost the loss rises again, the paper's local monotonicity; the ripple makes some local minima.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ NETWORK = Shape(
 
 
 class Synthetic9:
-    """In the shape of XGBoost: its space, its start."""
+    """With the space and start of XGBoost."""
 
     problems = tuple(Problem)
     cost_related = tuple(BOOSTING.exponents)
@@ -100,7 +100,7 @@ class Synthetic9:
 
 
 class Synthetic5:
-    """In the shape of a network of two hidden layers: the paper's five hyperparameters."""
+    """With the space and start of a network of two hidden layers: the paper's five hyperparameters."""
 
     problems = tuple(Problem)
     cost_related = tuple(NETWORK.exponents)

@@ -140,7 +140,7 @@ class XGBoostObjective(FitAndPredict["xgboost.Booster"]):
 
 
 def fixed_settings(problem: Problem, seed: int) -> dict[str, Any]:
-    """The settings that decide the model besides its hyperparameters and the number of classes."""
+    """The settings that determine the model, besides its hyperparameters and the number of classes."""
     objectives = {
         Problem.BINARY: "binary:logistic",
         Problem.MULTICLASS: "multi:softprob",

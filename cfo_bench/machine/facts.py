@@ -203,7 +203,7 @@ def ticks() -> Ticks | None:
 
 
 def steal_percent(since: Ticks | None) -> float | None:
-    """The percentage of the machine's time since then that its hypervisor gave to others."""
+    """The percentage of the machine's time since then that its hypervisor gave to other machines."""
     now = ticks()
     if since is None or now is None or now.total <= since.total:
         return None

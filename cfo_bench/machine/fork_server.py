@@ -20,7 +20,7 @@ from cfo_bench.machine.processes import (
     without_main_module,
 )
 
-# One thread for each run. It is set before numpy is imported, because its BLAS then starts its threads.
+# One thread for each run. Set before numpy is imported, because BLAS starts its threads then.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # A call in a fork of the server fails after the server was killed this many times.
 MOST_KILLS = 3

@@ -25,7 +25,7 @@ from typing import Any
 from cfo_bench.clock import monotonic, sleep
 from cfo_bench.errors import CfoBenchError, RunError, UserError, describe
 
-# Signals that ask a process to stop. The fork server blocks them; its children, until they have handlers.
+# Signals that ask a process to stop. The fork server blocks them, its children only until they have handlers.
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -141,7 +141,7 @@ def call_in_subprocess(
 
 
 def _call(pipe: Connection, function: Callable[..., Any], *args: Any) -> None:
-    """The new process: sends (answer, exit code, error message)."""
+    """The body of the new process: sends (answer, exit code, error message)."""
     die_with_parent()
     # A terminal sends Ctrl-C to every process of the group. The driver handles it, and sends SIGTERM here.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

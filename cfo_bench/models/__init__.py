@@ -4,7 +4,7 @@ best    the best configuration for each task and learner; the public functions
 recipe  the definition of a model: learner, configuration, options, problem; training on all rows
 script  the script that trains it with the library alone
 saving  the file of a trained model and its description beside it, written and read
-xgboost_model, lightgbm_model, forest_model, neighbours_model, network_model
+catboost_model, estimator_model, forest_model, lightgbm_model, neighbours_model, network_model, xgboost_model
         the models of one learner: fixed settings, code, file format
 
 No file is a pickle: a pickle runs code when it is loaded.

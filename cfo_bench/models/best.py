@@ -67,9 +67,9 @@ class BestConfiguration:
     mean_score : float
         The mean score of the method's best configurations over folds.
     is_mean_of_test : bool
-        Whether `mean_score` is a mean of test scores: every run has one.
+        Whether `mean_score` is a mean of test scores, which requires one from every run.
     folds : int
-        The number of folds in that mean; a fold by another seed is another fold.
+        The number of folds in that mean; the same fold with another seed counts again.
     problem : str
         The problem type of the task.
     target : str or None
@@ -113,7 +113,7 @@ class BestConfiguration:
 
     @property
     def split(self) -> str | None:
-        """How a column made the folds, such as `time:day`; the column is no feature."""
+        """How a column made the folds, such as `time:day`; the column is not a feature."""
         return self.run_header.data.split
 
     @property
@@ -123,7 +123,7 @@ class BestConfiguration:
 
     @property
     def recipe(self) -> ModelRecipe:
-        """What the model is made from; a UserError if the learner does not take the configuration."""
+        """The definition of the model; a UserError if the learner does not take the configuration."""
         learner = FOREST if self.method == FOREST else self.run_header.spec.learner
         return checked(
             ModelRecipe(learner, self.config, Problem(self.problem), self.seed, self.learner_options)
@@ -295,7 +295,7 @@ class FittedModel:
     same_data : bool
         Whether the data is that of the search.
     trusted : list of str
-        What `load_model` has to be given as `trusted`.
+        The value of `trusted` that `load_model` needs.
     """
 
     files: list[Path]
@@ -464,7 +464,7 @@ def _options(run: Run) -> Mapping[str, Any]:
 
 
 def _fixed(run: Run, config: Config) -> dict[str, Any]:
-    """The fixed settings of a learner of cfo-bench; empty for any other."""
+    """The fixed settings of a built-in learner; empty for any other."""
     learner = FOREST if run.method == FOREST else run.learner
     try:
         kind = kind_of(learner)

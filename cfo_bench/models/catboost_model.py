@@ -72,10 +72,9 @@ class CatBoostModel:
 
 
 def _check_lengths(content: bytes) -> None:
-    """A ValueError if a part of the file is missing: CatBoost reads beyond the end of a truncated one.
+    """A ValueError if a part of the file is missing: CatBoost reads beyond the end of a truncated file.
 
-    The trees, then the tables of categories if there are any: their number, and each with its length before
-    it.
+    The file has the trees, then any tables of categories: their number, and each table after its length.
     """
 
     def number_at(at: int) -> int:

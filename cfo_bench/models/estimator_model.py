@@ -216,7 +216,7 @@ def _names(types: list[str], recipe: ModelRecipe) -> list[str]:
 def _expression(description: Any, imports: set[str]) -> str:
     """The expression that makes the described object; the modules that it needs are added to `imports`.
 
-    The description may come from somebody else: only checked names and literals of it become code.
+    The description may come from somebody else: only its literals and checked names become code.
     """
     if isinstance(description, list):
         return f"[{', '.join(_expression(item, imports) for item in description)}]"

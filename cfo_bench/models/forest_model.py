@@ -130,7 +130,7 @@ class ForestModel:
 
 
 def _check_trees(arrays: Mapping[str, Array], n_columns: int) -> None:
-    """A ValueError if a walk down a tree could leave it or never end. Children must come after their node."""
+    """A ValueError if a path down a tree could leave it or never end. Children must come after their node."""
     first, left, right, feature = (arrays[name] for name in ("first", "left", "right", "feature"))
     n_nodes = np.diff(first)
     lengths = {len(array) for name, array in arrays.items() if name != "first"}

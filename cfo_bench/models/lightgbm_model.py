@@ -60,8 +60,8 @@ class LightGBMModel:
         return lambda x: np.asarray(booster.predict(x))
 
 
-# What LightGBM's parser relies on without a check. With a truncated file it reads beyond the end of the text,
-# which crashes some processes and not others: a test in a child process is not enough.
+# LightGBM's parser does not check these facts. It reads beyond the end of a truncated file, which crashes
+# some processes and not others: a test in a child process is not enough.
 
 _INNER = (
     *("split_feature", "split_gain", "threshold", "decision_type", "left_child", "right_child"),
@@ -71,7 +71,7 @@ _LEAVES = ("leaf_value", "leaf_weight", "leaf_count")
 
 
 def _check_structure(text: str) -> None:
-    """A ValueError if a part of the file is missing, or a tree could lead out of its arrays."""
+    """A ValueError if a part of the file is missing, or a tree could point outside its arrays."""
     head, _, _ = text.partition("\n\n")
     facts = _facts(head)
     sizes, n_outputs = _whole_numbers(facts, "tree_sizes"), facts["num_tree_per_iteration"]

@@ -1,7 +1,7 @@
 """The network's models: torch with autograd in a script, a state dict in a file.
 
-The script draws its random numbers from torch, the learner from numpy, so their trainings differ like two
-seeds.
+The script draws its random numbers from torch, the learner from numpy, so their models differ like those of
+two seeds.
 """
 
 from __future__ import annotations

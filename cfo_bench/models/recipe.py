@@ -47,9 +47,9 @@ class ModelKind(Protocol):
         """Every setting that affects the model and is not a hyperparameter, under the library's names."""
 
     def code(self, recipe: ModelRecipe) -> str:
-        """Python with `train_model(x, y, is_category, n_classes)` and `predict_model(model, x)`.
+        """Python with `train_model(x, y, is_category, n_classes[, weight])` and `predict_model(model, x)`.
 
-        It may define `features(frame, columns)`, whose result becomes `x`; otherwise `x` is the matrix.
+        It may define `features(frame, columns, y)`, whose result becomes `x`; otherwise `x` is the matrix.
         """
 
     def content(self, model: Any, suffix: str) -> bytes:
@@ -110,16 +110,12 @@ def checked(recipe: ModelRecipe) -> ModelRecipe:
 
 
 def checked_options(learner: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a learner over its defaults. The models of a reference method check their options
-    themselves.
-    """
+    """The options of a learner, with its defaults. The models of a reference method check them themselves."""
     return dict(given) if learner in REFERENCES.builtin else LEARNERS.options(learner, given)
 
 
 def _space_of(recipe: ModelRecipe) -> Space:
-    """The space of the learner for any number of rows. No code to which the name of the learner points is
-    run.
-    """
+    """The learner's space for any number of rows. Code that the learner's name points to is not run."""
     options = checked_options(recipe.learner, recipe.options)
     if recipe.learner in REFERENCES.builtin:
         return Space([])
@@ -161,7 +157,7 @@ def literal(value: Any) -> str:
 
 
 def constants(name: str, searched: Mapping[str, Any], fixed: Mapping[str, Any]) -> str:
-    """A dict in Python with the hyperparameters of the search, and then the fixed settings."""
+    """The source of a dict with the hyperparameters of the search, and then the fixed settings."""
     lines = [f"{name} = {{"]
     for remark, values in (("found by the search", searched), ("fixed by cfo-bench", fixed)):
         if values:

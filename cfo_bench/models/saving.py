@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 FORMAT = 2  # format 1 had no checksum of the description
 ABOUT_SUFFIX = ".json"  # of the file beside the model
 
-# A library that does not answer within this time will not answer.
+# A library that takes longer than this is assumed to hang.
 _CHILD_SECONDS = 300
 
 
@@ -143,7 +143,7 @@ def save(
 def _column(column: Column, data: DataSet, takes_frame: bool) -> dict[str, Any]:
     """The encoding of a column as JSON. A pipeline receives a frame, and encodes text itself."""
     if column.name in data.target_encoded and not takes_frame:
-        # The last category is that of missing values (code -1). New categories have the mean of all rows.
+        # The first code, -1, is that of missing values. New categories have the mean of all rows.
         codes = np.arange(-1, len(column.labels))
         encoder = target_encoder(data.problem).fit(column.values[:, None], data.y)
         missing, *means = encoder.transform(codes[:, None]).tolist()
@@ -290,7 +290,7 @@ def _example(columns: Sequence[SavedColumn]) -> pd.DataFrame:
     return pd.DataFrame([values, values])
 
 
-# The error is written past the buffers of Python and of the packages, which may contain messages.
+# The error bypasses the buffers of Python and of the packages, which may contain other messages.
 _CHILD = """
 import os, pathlib, sys
 from cfo_bench.errors import CfoBenchError

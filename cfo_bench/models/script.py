@@ -109,7 +109,7 @@ def predict(trained, frame):
     return predict_model(trained["model"], features(frame, trained["columns"]))
 '''
 
-# Unless the code of the learner defines it.
+# Used unless the code of the learner defines `features`.
 _FEATURES = """
 
 def features(frame, columns, y=None):

@@ -1,18 +1,17 @@
 """The methods that are compared: each is a class with `ask` and `tell`.
 
 A method receives a space, a start and a seed. It has no access to tasks, files or clocks. `run/` builds
-methods through METHODS, which also lists those of installed packages.
+methods through METHODS, which also lists the methods of installed plug-ins.
 
-cfo, cfo0, flow2       the paper's algorithms, on local_search (ask and tell) and geometry (the vectors)
-cfo_tuned              our own search, with the model of tuned_model
+cfo, cfo0, flow2       the paper's algorithms; they use local_search (ask and tell) and geometry (vectors)
+cfo_tuned              our own method, with the model in tuned_model
 baselines              random search, the reference methods that scale the scores, and the study of one
                        hyperparameter
 bohb, botorch, dehb, flaml, gaussian_process, hyperopt, nevergrad, optuna_samplers, smac
-                       methods of other packages, on packaged
+                       methods of other packages; they use packaged
 program                a method that is a separate program
 options                checks of option values
-description            what a method receives and supports, its packages, and the measured time of a
-suggestion
+description            what a method receives and supports, its packages, and the time of a suggestion
 """
 
 from cfo_bench.registry import Registry, Row
@@ -22,8 +21,8 @@ from cfo_bench.registry import Registry, Row
 PAPER, PEERS, FIDELITY, REFERENCES = "paper", "peers", "multi-fidelity", "references"
 _ARXIV = "https://arxiv.org/abs/"
 
-# Names of classes, functions and packages that people know from other tools, with the answers to them. The
-# quoted methods in an answer are those that `cfo-bench methods WORD` lists.
+# Names of classes, functions and packages of other tools, each with an answer. `cfo-bench methods WORD` lists
+# the methods that the answer quotes.
 _OTHER_NAMES = (
     (
         "random random-search randomsearch randomsampler randomfacade randomizedsearchcv dummy-minimize "

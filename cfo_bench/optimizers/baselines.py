@@ -1,8 +1,8 @@
-"""Methods without an adaptive search: random search, the references of the scores, and the study.
+"""Methods without an adaptive search: random search, the reference methods, and the study.
 
-The references define the scores 0 and 1, and ask for one trial each. Their rows in METHODS name their own
-learners (learners/references.py). These receive the options of the method, which are checked and recorded as
-usual.
+The reference methods define the scaled scores 0 and 1, and ask for one trial each. Their rows in METHODS name
+their learners (learners/references.py), which receive the options of the method. The options are checked and
+recorded as usual.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class RandomSearch:
 
 
 class ConstantReference:
-    """The predictor that ignores all features and has the score 0."""
+    """The constant predictor, whose scaled score is 0."""
 
     def __init__(self, space: Space, start: Mapping[str, Any], seed: int = 0) -> None:
         self._trials = [Trial(0, space.check(start))]
@@ -56,10 +56,10 @@ class ConstantReference:
 
 
 class TunedForestReference(ConstantReference):
-    """The random forest that has the score 1.
+    """The tuned random forest, whose scaled score is 1.
 
     Values of max_features are compared by cross-validation; then the forest is fitted with the best. (The
-    AutoML benchmark takes 2000 trees and a grid of 11, on larger machines than a laptop.)
+    AutoML benchmark uses 2000 trees and a grid of 11, on machines larger than a laptop.)
 
     trees         trees of the forest
     grid          the number of values of max_features that are compared, from one feature to all
@@ -97,7 +97,7 @@ class TunedForestReference(ConstantReference):
 
 
 class Study:
-    """No search: one value after the other of the first hyperparameter, the others as at the start.
+    """No search: every value of the first hyperparameter in turn; the others keep their start values.
 
     values   such as 1-100 or 1,2,5-9; null: every value of the space
     """
@@ -129,7 +129,7 @@ class Study:
 
 
 def parse_values(text: str) -> list[int]:
-    """The whole numbers of a text such as `1-100`, `1,2,5-9` or `7`, ascending, each once."""
+    """The distinct whole numbers in a text such as `1-100`, `1,2,5-9` or `7`, in ascending order."""
     values: set[int] = set()
     for part in text.split(","):
         low, dash, high = part.strip().partition("-")

@@ -1,4 +1,4 @@
-"""BOHB and Hyperband of hpbandster: only its generators and successive halvings, without server and workers.
+"""hpbandster's BOHB and Hyperband: only its generators and successive halvings, without server and workers.
 
 The resource is the number of training rows: all of them, an `eta`-th, and so on, down to `min_rows`. With
 fewer than `eta` times `min_rows` rows, or if their number isn't known, the only level is all rows.
@@ -90,9 +90,7 @@ class Hyperband(OnLevels[HalvingRun]):
         return None if token.budget == self._levels[-1] else round(token.budget)
 
     def _next_run(self) -> HalvingRun:
-        """The next run of the first halving that can give one. If all halvings wait for results, a new one
-        begins.
-        """
+        """The next run of the first halving that has one; if all wait for results, of a new halving."""
         with self._own_randomness():
             for halving in self._halvings:
                 if (run := halving.get_next_run()) is not None:
@@ -104,7 +102,7 @@ class Hyperband(OnLevels[HalvingRun]):
         return HalvingRun(halving, *run)
 
     def _begin_halving(self) -> Any:
-        """The brackets of Hyperband take turns: many configurations on few rows, …, few on all rows."""
+        """Begin the next bracket of Hyperband: in turn, many configurations on few rows, …, few on all."""
         from hpbandster.optimizers.iterations import SuccessiveHalving
 
         rungs = len(self._levels) - self._halvings_begun % len(self._levels)

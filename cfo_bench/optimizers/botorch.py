@@ -1,7 +1,7 @@
-"""BoTorch's Gaussian processes: expected improvement, the same per second, and methods that choose the rows.
+"""BoTorch's Gaussian processes: expected improvement, also per second, and methods that choose the rows.
 
-Every input of a model is a share of its range, on the scale that the learner declares; a choice without an
-order has a column for each value. BoTorch maximises, so that its models are fitted to −loss.
+Every input of a model is scaled from its range to [0, 1], by its logarithm if the learner declares that; a
+choice without an order has one column for each value. BoTorch maximises, so models are fitted to −loss.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RANDOM_CANDIDATES = 64
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A configuration, by the values that a package gets, and the rows to train on (None: all)."""
+    """A configuration, as the values that a package receives, and the number of rows (None: all)."""
 
     values: tuple[Any, ...]
     rows: int | None = None
@@ -74,10 +74,10 @@ class BoTorchMethod(Packaged[Proposal]):
 
     @abstractmethod
     def promising(self, seed: int) -> Proposal:
-        """The proposal of a model of the observations."""
+        """A proposal made with a model of the observations."""
 
     def initial_rows(self, number: int) -> int | None:
-        """The rows of an initial configuration."""
+        """The number of rows of an initial trial; None: all."""
         return None
 
     def begin(self) -> Proposal:
@@ -150,7 +150,7 @@ class BoTorchMethod(Packaged[Proposal]):
         return _bounds(len(_shares(self.searched, list(self.first_values.values()))))
 
     def _untried(self, proposals: Sequence[Proposal]) -> Proposal:
-        """The first that was not tried, or else a random one on as many rows as the first."""
+        """The first untried proposal, or else a random one with as many rows as the first."""
         random = [Proposal(values, proposals[0].rows) for values in self._random_values(RANDOM_CANDIDATES)]
         return next(
             (proposal for proposal in [*proposals, *random] if proposal not in self._tried), proposals[0]
@@ -207,11 +207,11 @@ class BoTorchEIPS(BoTorchEI):
 
 
 class RowChoosing(BoTorchMethod):
-    """Models of loss and seconds with one more input, the rows, and an acquisition that chooses them.
+    """Models of loss and seconds with one more input, the number of rows, which the acquisition chooses.
 
-    The input is 1 for all rows, 0 for `min_rows`, and logarithmic between these. If there are no more rows
-    than that, or their number isn't known, every trial is on all rows. The initial configurations are on
-    four numbers of rows in turn, the fewest first.
+    The input is 1 for all rows, 0 for `min_rows`, and logarithmic between these. If there are at most
+    `min_rows` rows, or their number isn't known, every trial is on all rows. The initial configurations are
+    on four numbers of rows in turn, the fewest first.
 
     min_rows  the fewest rows of a trial
     n_rows    rows of the training part; a run sets it
@@ -240,14 +240,14 @@ class RowChoosing(BoTorchMethod):
         return self._octaves == 0.0
 
     def rows_at(self, place: float) -> int | None:
-        """The rows of an input; None for all of them."""
+        """The number of rows for an input; None: all."""
         if self._n_rows is None or self.is_on_all_rows:
             return None
         rows = round(self._n_rows * 2.0 ** ((place - 1.0) * self._octaves))
         return rows if rows < self._n_rows else None
 
     def place_of(self, rows: int | None) -> float:
-        """The input of a number of rows."""
+        """The input for a number of rows."""
         if rows is None or self._n_rows is None:
             return 1.0
         return 1.0 + math.log2(rows / self._n_rows) / self._octaves
@@ -263,7 +263,7 @@ class RowChoosing(BoTorchMethod):
 
 
 class Fabolas(RowChoosing):
-    """Rows and configuration with the most information on the optimum on all rows, per second.
+    """The configuration and rows with the most information per second about the optimum on all rows.
 
     incumbent_every  train the predicted optimum on all rows after this many trials on part of them
     """
@@ -310,8 +310,8 @@ class Fabolas(RowChoosing):
         return proposal
 
     def _predicted_optimum(self, loss: Any) -> Proposal | None:
-        """The configuration with the lowest predicted loss on all rows, of those not trained on them so far;
-        None if there is none."""
+        """Among the configurations tried only on part of the rows, the one with the lowest predicted loss on
+        all rows; None if there is none."""
         import torch
 
         optima = [Proposal(seen.proposal.values) for seen in self._observations]
@@ -326,7 +326,7 @@ class Fabolas(RowChoosing):
 
 
 class Boca(RowChoosing):
-    """The highest confidence bound on all rows, and the fewest rows on which its loss is uncertain enough.
+    """The highest confidence bound on all rows, evaluated on the cheapest rows with an uncertain loss.
 
     n_levels  numbers of rows to choose from, besides all rows
     """
@@ -363,7 +363,7 @@ class Boca(RowChoosing):
         )
         kernel = ScaleKernel(over_space * over_rows)
         model = _fitted(SingleTaskGP(inputs, gains, covar_module=kernel, outcome_transform=None))
-        # β_t = d/2 · log(2ℓt + 1), where ℓ is the diameter of the space in lengths of the kernel.
+        # β_t = d/2 · log(2ℓt + 1), where ℓ is the diameter of the space in lengthscales of the kernel.
         diameter = float((1.0 / over_space.lengthscale).sum())
         beta = 0.5 * len(self.searched) * math.log(2.0 * diameter * len(gains) + 1.0)
         bound = FixedFeatureAcquisitionFunction(
@@ -393,13 +393,13 @@ class Boca(RowChoosing):
         return chosen if proposal in self._tried else proposal
 
 
-# The methods that have suggested something in this process.
+# The methods that were warmed up in this process.
 _WARM: set[type[BoTorchMethod]] = set()
 
 
 def _warm_up(method: type[BoTorchMethod]) -> None:
-    """Ask for a suggestion of a model before the clock starts: BoTorch and torch import at first use, which
-    takes as long as a suggestion.
+    """Make a suggestion with a model before the clock starts: BoTorch and torch import modules at first use,
+    which takes as long as a suggestion.
     """
     search = method(
         Space([Float("x", 0.0, 1.0)]), {"x": 0.0}, n_initial_points=1, n_candidates=2, n_restarts=1
@@ -412,7 +412,7 @@ def _warm_up(method: type[BoTorchMethod]) -> None:
 
 
 def _shares(params: Sequence[Param], values: Sequence[Any]) -> list[float]:
-    """The row of a configuration."""
+    """The input of a configuration."""
     row: list[float] = []
     for param, value in zip(params, values, strict=True):
         if not isinstance(param, Categorical):
@@ -428,7 +428,7 @@ def _shares(params: Sequence[Param], values: Sequence[Any]) -> list[float]:
 
 
 def _values(params: Sequence[Param], row: Sequence[float]) -> tuple[Any, ...]:
-    """The configuration at a row, or the one next to it."""
+    """The configuration for an input, or the nearest one."""
     values: list[Any] = []
     columns = iter(row)
     for param in params:
@@ -474,8 +474,8 @@ def _standardised(column: Any) -> Any:
 
 @contextmanager
 def _own_torch(seed: int) -> Iterator[None]:
-    """A context in which torch draws from a generator with this seed, on one thread: with more, sums are
-    rounded otherwise. Afterwards it is as it was before.
+    """A context in which torch draws from a generator with this seed, on one thread, because more threads
+    round sums differently. Afterwards both are restored.
     """
     import torch
 
@@ -490,7 +490,7 @@ def _own_torch(seed: int) -> Iterator[None]:
 
 
 def _matern(width: int, columns: list[int] | None = None) -> Any:
-    """Matérn 5/2 with a length for each column, and BoTorch's prior for that many columns."""
+    """A Matérn 5/2 kernel with a lengthscale per column, and BoTorch's prior for this width."""
     from botorch.models.utils.gpytorch_modules import get_covar_module_with_dim_scaled_prior
 
     return get_covar_module_with_dim_scaled_prior(
@@ -523,7 +523,7 @@ def _per_second(log_improvement: Any, log_seconds: Any, exponent: float) -> Any:
 
 
 def _information_per_second(loss: Any, log_seconds: Any, bounds: Any) -> Any:
-    """Multi-fidelity max-value entropy search; the last column of the inputs is the rows."""
+    """Multi-fidelity max-value entropy search; the last input column is the number of rows."""
     import torch
     from botorch.acquisition.cost_aware import InverseCostWeightedUtility
     from botorch.acquisition.max_value_entropy_search import qMultiFidelityMaxValueEntropy

@@ -38,7 +38,7 @@ class CFO0Thread(CFOThread):
         if loss_plus < math.inf:
             self.asking = "MOVE"
             moved = self.moved(-self.length(loss_plus), u)
-            # Neither of the two is evaluated twice.
+            # A move that ends at plus or x is not evaluated again.
             self.x = next((known for known in (plus, self.x) if moved.is_same_as(known)), moved)
             self.loss = yield self.x
             if self.loss < loss_plus:

@@ -6,7 +6,7 @@ improves. It has no information about the task or the budget.
 
 There are two differences from CFO. The search first climbs away from the cheap start by making the model
 larger. And it draws many steps and tries the one that a model of the losses and costs so far rates best.
-docs/tuned-protocol.md describes the data on which this was chosen and tested.
+docs/tuned-protocol.md describes the data on which both were chosen and tested.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ FEWEST_RESULTS = 4
 # than 2d results, all steps are those of CFO, because a change of all dimensions together leads away from a
 # cheap start sooner.
 OCTAVE_STEPS, SPARSE_STEPS = 12, 48
-# The length of a sparse step is this times δ·√d, in shares of the ranges, or half of that; and the
-# probability that a dimension is part of it.
+# The length of a sparse step, in shares of the ranges: this times δ·√d, or half as much. And the probability
+# that a dimension is part of the step.
 SHARE_OF_RANGE, CHANCE = 0.15, 0.3
 # The largest predicted cost of a climbing trial, as a share of the seconds so far; and the share of the
 # largest gain below which a gain ends the climb.
@@ -108,7 +108,7 @@ class TunedThread(FLOW2Thread):
                 self.loss = yield self.x
 
     def attempt(self, point: Point, asking: str) -> Generator[Point, float, bool]:
-        """One evaluation; returns whether the incumbent moved there."""
+        """Evaluate a point; returns whether the incumbent moved to it."""
         self.asking = asking
         loss = yield point
         if loss < self.loss:
@@ -132,7 +132,7 @@ class TunedThread(FLOW2Thread):
             [x + up for x, up in zip(self.x.vector, self._uphill, strict=True)], self.x, self.rng
         )
         if point.values in self.cache or point.values in self.history.running:
-            self._is_climbing = False  # the end of all ranges is reached, or another thread evaluates it
+            self._is_climbing = False  # all ranges end here, or another thread evaluates the point
             return None
         if len(self.history) < 2:
             return point  # costs are not known yet, and the start is cheap
@@ -141,9 +141,7 @@ class TunedThread(FLOW2Thread):
         return point if seconds[0] <= CLIMB_SHARE * history.spent_seconds else None
 
     def climb(self, point: Point) -> Generator[Point, float, None]:
-        """One trial of the climb, which ends with the first trial that gains clearly less than the best
-        one.
-        """
+        """One trial of the climb, which ends when a gain is clearly smaller than the largest so far."""
         loss_before = self.loss
         self._is_climbing = yield from self.attempt(point, "CLIMB")
         gain = loss_before - self.loss
@@ -158,8 +156,8 @@ class TunedThread(FLOW2Thread):
         return super().moved(length * math.sqrt(self.geometry.d), u)
 
     def around_best(self) -> Point:
-        """A restart near the best point. In the paper it is near the start; here the model knows the region
-        between.
+        """A restart near the best point. The paper restarts near the start, but here the model has results
+        from the region between the two.
         """
         z = self.rng.standard_normal(self.geometry.d) * RESTART_SHARE * self.history.cube.widths
         vector = (np.array(self.best.vector) + z).tolist()
@@ -211,7 +209,7 @@ class TunedThread(FLOW2Thread):
         return None
 
     def candidates(self) -> Array:
-        """Vectors a step away from the incumbent, with the index of a choice without an order."""
+        """Vectors one step from the incumbent; an unordered choice is represented by its index."""
         if len(self.history) < 2 * self.geometry.d:
             steps = self.octave_steps(OCTAVE_STEPS + SPARSE_STEPS)
         else:
@@ -220,7 +218,7 @@ class TunedThread(FLOW2Thread):
         here = self.history.cube.vector(self.x)
         vectors: Array = here + steps
         for i, param in self.geometry.unordered.items():
-            # There is no small step to another choice, so some candidates draw another one.
+            # No step to another choice is small, so some candidates draw another choice.
             changes = self.rng.random(len(steps)) < CHANCE
             shifts = self.rng.integers(1, len(param.choices), size=len(steps))
             vectors[:, i] = np.where(changes, (here[i] + shifts) % len(param.choices), here[i])

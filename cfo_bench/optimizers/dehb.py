@@ -1,7 +1,7 @@
 """DEHB: Hyperband over training rows, whose configurations come from differential evolution.
 
-The package searches a unit cube, and its vectors are converted to configurations here, because with
-ConfigSpace 1.2 its own conversion fails at bounds on a log scale.
+The package searches a unit cube. Its vectors are converted to configurations here, because with ConfigSpace
+1.2 the package's own conversion fails at bounds on a log scale.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ class DEHB(OnLevels[dict[str, Any]]):
                 min_clip=clip,
                 max_clip=clip,
                 seed=self.seed,
-                n_workers=1,  # no worker is started, since only its ask and tell are called
+                n_workers=1,  # no worker is started, since only ask and tell are called
                 save_freq="end",
             )
 
     def begin(self) -> dict[str, Any]:
-        """The first configuration of the first bracket becomes the start."""
+        """The start replaces the first configuration of the first bracket."""
         job = self._dehb.ask()
         vector = np.array([_share_below(param, self.start[param.name]) for param in self.searched])
         self._dehb.config_repository.configs[job["config_id"]].config = vector

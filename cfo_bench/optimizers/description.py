@@ -19,7 +19,7 @@ from cfo_bench.registry import default_options
 
 SUGGESTION_COST = Path(__file__).with_name("suggestion_cost.json")
 
-# In words, the options that a run sets if a method has them.
+# The options that a run sets if a method has them, in words.
 SET_BY_RUN = {
     "budget_seconds": "the budget",
     "cost_related": "which hyperparameters determine the cost",
@@ -44,7 +44,7 @@ class MethodDescription:
     runs_parallel: bool
     can_be_resumed: bool
     milliseconds_per_suggestion: dict[str, float]  # by the number of trials; empty: not measured
-    measured_with: dict[str, str]  # the versions of the packages at that time
+    measured_with: dict[str, str]  # the versions of the packages when measured
     measured_on: str  # the processor
 
     def in_words(self) -> dict[str, str]:

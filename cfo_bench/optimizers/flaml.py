@@ -51,7 +51,7 @@ class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
                 metric="loss",
                 mode="min",
                 space={param.name: _domain(param) for param in self.searched},
-                # Like every method, it evaluates the whole start first. Only the values of cost-related
+                # The complete start is evaluated first, as by every method. Only the values of cost-related
                 # hyperparameters are passed as low-cost: FLAML begins each new local search with these
                 # values, and would begin all searches at the start if all values were passed.
                 points_to_evaluate=[first],
@@ -79,7 +79,7 @@ class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
         seconds = result.fit_seconds + result.validate_seconds
         # An infinite loss, as FLAML's own AutoML reports a training that failed: never an improvement.
         outcome = {"loss": result.value, "seconds": seconds, "config": config, "training_iteration": 0}
-        # Both, as in FLAML's own `tune.run`; the second alone leads to other configurations.
+        # Both calls, as in FLAML's own `tune.run`; the second alone leads to other configurations.
         self._searcher.on_trial_result(name, outcome)
         self._searcher.on_trial_complete(name, outcome)
 

@@ -101,7 +101,7 @@ class GPEI(Packaged[SkoptPoint]):
             self._optimizer.tell(point, self.observation(loss, spent), fit=i == len(due))
 
     def observation(self, loss: float, seconds: float) -> Any:
-        """The observation of a trial for scikit-optimize."""
+        """What scikit-optimize receives: the loss."""
         return loss
 
 
@@ -127,7 +127,7 @@ class GPCooled(GPEIPS):
 
     The improvement is divided by seconds^α. α falls from 1, when the initial points are evaluated, to 0, when
     the budget is spent: cheap configurations come first, and good ones later. Only the seconds of trials
-    count, since a method knows no clock.
+    count, since a method has no clock.
 
     budget_seconds    the budget of the run, which sets it; null: α stays 1, as in gpeips
     """

@@ -84,7 +84,7 @@ class HyperoptTPE(Packaged[int]):
         from hyperopt import JOB_STATE_DONE, STATUS_OK
 
         document = self._documents.pop(token)
-        # hyperopt only ranks losses. A failed trial and a running trial have no loss and rank last.
+        # hyperopt only ranks losses. A failed trial (infinite loss) and a running one (no loss) rank last.
         document["result"] = {"status": STATUS_OK, "loss": result.value}
         document["state"] = JOB_STATE_DONE
 

@@ -1,7 +1,7 @@
 """Every optimizer of nevergrad's registry as a method: `nevergrad:NGOpt`, `nevergrad:NgIohTuned` and so on.
 
-Many of them, NGOpt among them, adapt to the number of trials, which is unknown if the limit is in seconds:
-they get the option `planned_trials`, and continue after it.
+Many of them, such as NGOpt, adapt to the number of trials, which is unknown if the limit is in seconds. The
+option `planned_trials` sets the number for which they plan; they continue after it.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class NevergradMethod(Packaged[Any]):
     def learn(self, token: Any, result: Result) -> None:
         loss = min(max(result.value, -LARGEST_LOSS), LARGEST_LOSS)
         if math.isinf(result.value):
-            # Immediately, not only after the first loss: some optimizers wait for each result in a thread.
+            # A failure is reported immediately: some optimizers wait for each result in a thread.
             loss = LARGEST_LOSS if self._worst is None else self._worst
         else:
             self._worst = loss if self._worst is None else max(self._worst, loss)

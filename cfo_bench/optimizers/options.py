@@ -1,11 +1,23 @@
-"""Checks of option values. A wrong value raises an OptionError with the option, the value and the rule."""
+"""Checks of option values, and the options that a run sets.
+
+A wrong value raises an OptionError with the option, the value and the rule.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from cfo_bench.errors import OptionError
+
+
+def with_facts_of_run(
+    options: Mapping[str, Any], n_rows: int | None, cost_related: Sequence[str], budget_seconds: float
+) -> dict[str, Any]:
+    """The options of a method. Those that a run sets get its values, whatever their defaults are."""
+    facts = {"n_rows": n_rows, "cost_related": list(cost_related), "budget_seconds": budget_seconds}
+    return {**options, **{name: value for name, value in facts.items() if name in options}}
 
 
 def check_choice(option: str, value: object, choices: tuple[str, ...]) -> None:
@@ -14,7 +26,7 @@ def check_choice(option: str, value: object, choices: tuple[str, ...]) -> None:
 
 
 def check_length(option: str, value: object) -> None:
-    """A length may be None, which means the method's default."""
+    """A length may be None, whose meaning the option defines."""
     if value is None:
         return
     is_number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""Samplers of Optuna: some under their own names, all others as `optuna:NAME`, and those of OptunaHub.
+"""Samplers of Optuna: some as methods with names of our own, all as `optuna:NAME`; samplers of OptunaHub.
 
 A study in memory asks the sampler and receives the losses. Its first trial is the start.
 """
@@ -45,7 +45,7 @@ class OptunaMethod(Packaged[Any]):
         self._losses = FiniteLosses[Any](LARGEST_LOSS)
 
     def build(self, sampler: Callable[[Mapping[str, Any]], Any]) -> None:
-        """Create the study; `sampler` takes the searched hyperparameters as Optuna describes them."""
+        """Create the study; `sampler` receives the distributions of the searched hyperparameters."""
         if not self.searched:
             return
         with silence(), no_announcements():
@@ -237,7 +237,7 @@ def _distribution(param: Param) -> Any:
 
 
 # --- every sampler of the installed Optuna ---------------------------------------------------------
-# The options of such a method are the parameters of the sampler that can be written on a command line:
+# The options of these methods are the parameters of the sampler that can be written on a command line:
 # numbers, texts, true or false, null. Callables, other samplers and so on keep their defaults.
 
 
@@ -269,7 +269,7 @@ def samplers() -> dict[str, type[Any]]:
 
 
 def samplers_of(names: Mapping[str, Any]) -> dict[str, type[Any]]:
-    """The classes among them that are samplers and not abstract."""
+    """The values that are concrete classes of samplers."""
     from optuna.samplers import BaseSampler
 
     return {
@@ -364,7 +364,7 @@ def _hints(sampler: type[Any]) -> dict[str, Any]:
 
 
 def _plain_part(hint: Any, default: Any) -> Any:
-    """The part of a type that can be written on a command line; None if this is only null."""
+    """The part of a type that can be written on a command line; None if only null can be."""
     if hint is inspect.Parameter.empty or hint is Any:
         if default is None or not isinstance(default, _PLAIN):
             return None
@@ -414,7 +414,7 @@ def hub_sampler_called(place: str) -> type[OptunaMethod]:
     try:
         with silence(), no_announcements():
             module = optunahub.load_local_module(folder.name, registry_root=str(folder.parent))
-    except Exception as error:  # somebody else's package may raise anything when it is imported
+    except Exception as error:  # a third-party package may raise anything when it is imported
         raise UserError(
             f"the OptunaHub package {path!r} can't be imported: correct it, or install what it needs "
             f"({describe(error)})"

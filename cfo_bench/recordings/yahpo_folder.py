@@ -100,7 +100,7 @@ def unknown_scenarios(folder: Path) -> list[str]:
 
 
 def instances_of(facts: ScenarioFacts, codes: Mapping[str, Mapping[str, int]]) -> tuple[str, ...]:
-    """The instances of a scenario; `encoding.json` has these codes."""
+    """The instances of a scenario; `codes` is the content of its `encoding.json`."""
     if facts.instance is None:
         return facts.instances
     return tuple(instance for instance in codes.get(facts.instance, ()) if instance != ABSENT)

@@ -1,7 +1,7 @@
 """The order and the meaning of a surrogate's inputs and outputs, which are in no file of YAHPO Gym's data.
 
-SCENARIOS contains the facts of the released scenarios, and of `fair_*`, which exist only in a branch of its
-repository. For any other scenario, the user writes them into a file beside its data.
+SCENARIOS contains the facts of the released scenarios, and of `fair_*`, which exist only in a branch of
+yahpo_data. For any other scenario, the user writes the facts into a file beside the scenario's data.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ def facts_of(scenario: Path) -> ScenarioFacts | None:
 
 
 def read_json(path: Path, remedy: str) -> Any:
-    """A file of a scenario."""
+    """The content of a JSON file; an error ends with the `remedy`."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

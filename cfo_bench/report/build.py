@@ -58,7 +58,7 @@ class Request:
     selection: Selection = field(default_factory=Selection)
     baseline: str = DEFAULT_BASELINE
     full_rows_only: bool = False
-    budget_seconds: float | None = None  # read longer runs as if they had ended then
+    budget_seconds: float | None = None  # read longer runs as if they had ended at this time
     references: Sequence[Reference] = ()  # published scores of others
     importance: bool = False  # whether the importance of hyperparameters is computed, which reads all trials
     formats: Collection[str] = layout.DEFAULT_FORMATS
@@ -172,7 +172,7 @@ def _parts(
 
 
 def _by_learner(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """The runs by the name of their learner in tables; by the full names of two that share that name."""
+    """The runs by their learner's name in tables; by its full name if two learners share that name."""
     learners = dict.fromkeys(run.learner for run in runs)
     counts = Counter(map(label, learners))
     by_learner: dict[str, list[Run]] = {}
@@ -206,7 +206,7 @@ def _about_unreadable(lines: Sequence[str]) -> list[str]:
 
 
 def _baseline(runs: Sequence[Run], requested: str) -> str:
-    """The requested baseline; for a learner without runs of the default one, one of its methods."""
+    """The requested baseline; if it is the default and has no runs, one of the learner's methods."""
     methods = in_order({run.method for run in runs} - {*NOT_COMPARED})
     if requested != DEFAULT_BASELINE or requested in methods or not methods:
         return requested

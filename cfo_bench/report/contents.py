@@ -92,7 +92,7 @@ class Table:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the table: if it is the same, its file and its figures need not be made again."""
+        """A hash of the table: if it is unchanged, the table's file and figures need not be made again."""
         parts = self.name, self.title, self.note, self.columns, self.rows, self.verbatim
         return hashlib.sha256(orjson.dumps(parts)).hexdigest()
 
@@ -118,13 +118,13 @@ class LinePlot:
     log_x: bool = True
     log_y: bool = False
     low_is_best: bool = True
-    best_on_top: bool = False  # whether the vertical axis is inverted, if the lowest is best
+    best_on_top: bool = False  # whether the vertical axis is inverted: the lowest value is on top
     steps: bool = True  # a value holds until the next point; otherwise points are joined
     band: tuple[str, str] | None = None  # the columns of an interval's bounds, shaded for the leaders
-    fits_band: bool = False  # whether no band is cut off by the vertical axis
+    fits_band: bool = False  # whether the vertical axis includes the whole bands
     floor: float = -math.inf  # lower values are drawn at this height
     # Alternative lines that the reader may choose: the name of the lines of the first table, and the column
-    # of the figure's second table (with the same x) whose values name the others.
+    # of the figure's second table (with the same x) whose values name the alternatives.
     choice: tuple[str, str] | None = None
 
 
@@ -138,9 +138,9 @@ class Figure:
     tables: tuple[Table, ...]
     # Draws the picture from the tables: a partial of a module's function, so that it can be pickled.
     draw: Callable[[], Canvas]
-    # The text alternative: the axes, and the finding or the numbers. If empty, made from the first table.
+    # The text alternative: the axes, and the finding or the numbers. If empty: the caption and a short table.
     alt: str = ""
-    lines: LinePlot | None = None  # if given, the page shows this, and links to the picture
+    lines: LinePlot | None = None  # if given, the page shows this plot, and links to the picture
     is_answer: bool = False  # shown at the top of the page, with the answer, instead of in its section
     is_for_print: bool = False  # not shown on the page, and drawn only if PDF files are requested
 
@@ -148,7 +148,7 @@ class Figure:
         return not self.is_for_print or "pdf" in formats
 
     def fingerprint(self) -> str:
-        """A hash of the figure: if it is the same, the figure need not be drawn again."""
+        """A hash of the figure: if it is unchanged, the figure need not be drawn again."""
         function = getattr(self.draw, "func", self.draw)
         others = [arg for arg in getattr(self.draw, "args", ()) if not self._is_table(arg)]
         content = [
@@ -166,9 +166,7 @@ class Figure:
 
 
 def _code_of_plug_in(module: str) -> str:
-    """A hash of the module's file; empty for modules of cfo-bench, whose version is in the report's
-    folder.
-    """
+    """A hash of the module's file; empty for modules of cfo-bench, whose hash is in the manifest."""
     file = getattr(sys.modules[module], "__file__", None)
     if module.startswith("cfo_bench.") or file is None:
         return ""
@@ -181,12 +179,12 @@ def _sorted_or_repr(value: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class TaskTrials:
-    """A run of each method on a task. The page draws their trials, and loads them when they are looked at.
+    """A run of each method on a task. The page loads and draws their trials when the plot is visible.
 
     Parameters
     ----------
     task : str
-        The task, or another name of what the plot shows.
+        The task, or another title of the plot.
     runs : mapping of str to Run
         The runs by method, in the order of tables.
     full_rows_only : bool, default False
@@ -200,12 +198,12 @@ class TaskTrials:
 
 @dataclass(frozen=True, slots=True)
 class SectionContent:
-    """What a section shows."""
+    """The contents of a section."""
 
     intro: str = ""
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
-    warnings: tuple[str, ...] = ()  # on missing or imputed results, and on too few for a test
+    warnings: tuple[str, ...] = ()  # about results that are missing, imputed, or too few for a test
     trials: tuple[TaskTrials, ...] = ()  # one for each task, for interactive plots
 
     @property

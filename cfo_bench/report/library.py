@@ -53,8 +53,8 @@ def write_report(
     full_rows_only : bool, default False
         Count only trials on all training rows.
     budget : str or float, optional
-        Read longer runs as if they had ended then, such as 4 or "4s"; runs with a shorter budget are left
-        out.
+        The time at which longer runs are read as if they had ended, such as 4 or "4s"; runs with a shorter
+        budget are left out.
     references : sequence of str or Path
         CSV files with published scores of others, or "paper" for the paper's.
     importance : bool, default False
@@ -94,7 +94,7 @@ def write_report(
                 f"{len(folders)} results folders: name the folder of their report, as in -o report"
             )
         out = folders[0] / "report"
-        if os.path.islink(out):  # it may come with the results: a link must be named with -o
+        if os.path.islink(out):  # a link may come with the results, so it must be named with -o
             raise UserError(f"{out} is a link, and links are not followed: name the folder with -o")
     remarks: list[str] = []
     published = [reference for file in references for reference in read_references(file, remarks.append)]
@@ -116,7 +116,7 @@ def write_report(
 
 
 def _unknown_learners(published: Sequence[Reference], built: Built) -> list[str]:
-    """A line for each unregistered learner of a published score, with which nothing is compared."""
+    """A line for each learner of published scores that is not registered: these are not compared."""
     from cfo_bench.learners import LEARNERS
 
     reported = {"", *(overview.learner for overview in built.overviews)}

@@ -2,7 +2,7 @@
 
 A method always has the name that users type after `--method`. Two methods with the same kind of line have
 colours that people with red-green colour blindness can also distinguish, on white and on a dark background.
-The same holds for methods that are often compared (tests/report/test_method_styles.py computes it).
+The same holds for methods that are often compared (tests/report/test_method_styles.py checks this).
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def style_of(method: str) -> MethodStyle:
 
 
 def in_order(methods: Iterable[str]) -> list[str]:
-    """The paper's methods in the paper's order, then the others by name."""
+    """The known methods in the order of `_KNOWN`, the paper's first; then the others by name."""
     known = list(_KNOWN)
     return sorted(set(methods), key=lambda name: (known.index(name) if name in known else len(known), name))
 

@@ -79,10 +79,9 @@ class PageServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
     def is_addressed(self, header: str) -> bool:
-        """Whether a request's Host names this machine.
+        """Whether a request's Host names this machine; its port may be that of a tunnel.
 
-        If the name of another site resolves to this address, its pages send that name. A tunnel has another
-        port.
+        If the name of another site resolves to this address (DNS rebinding), its pages send that name.
         """
         try:
             name = urlsplit(f"//{header}").hostname or ""

@@ -1,11 +1,11 @@
 """The report of a results folder with running runs, which `cfo-bench watch` serves.
 
 Nothing happens unless the page is requested, and frequent requests are cheap. A look reads the changed
-traces. The next look is due when the processor time of this one is a small share of the time since then. The
-report below the runs counts finished runs only. It is built in a separate process with low priority, and
-again when a run has finished and the share of the last build allows it. Pictures, which take longest, are
-drawn last, and only while no run is running. The results folders are only read: the files of the report are
-in another folder.
+traces. The next look is due when the processor time of the last one is a small share of the time since then.
+The report below the runs counts finished runs only. It is built in a separate process with low priority, and
+again when a run has finished, as far as builds stay below their share of a core. Pictures, which take
+longest, are drawn last, and only while no run is running. The results folders are only read: the files of
+the report are in another folder.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class BuiltReport:
     page: str
     files: Mapping[str, Path]
     counted: str = ""  # a note on the runs that it counts, as HTML
-    runs: frozenset[RunProgress] = frozenset()  # that had ended when it was built
+    runs: frozenset[RunProgress] = frozenset()  # the runs that had ended when it was built
     has_pictures: bool = False
     cpu_seconds: float = 0.0
-    problem: str = ""  # the reason if it has no sections
+    problem: str = ""  # the reason if the last build failed
 
 
 @dataclass(slots=True)
@@ -134,7 +134,7 @@ class WatchedReport:
             self._looking.release()
 
     def page(self) -> str:
-        """The page as it is now."""
+        """The page with the current runs."""
         runs, report = self.runs, self.report
         part = (
             f'<section id="runs" aria-labelledby="runs-title" data-report="{report.version}" '
@@ -202,7 +202,7 @@ class WatchedReport:
                 cpu_seconds,
             )
         except (CfoBenchError, OSError) as error:
-            # The previous report stays until other runs have ended.
+            # The previous report stays until more runs have ended.
             cpu_seconds = self.report.cpu_seconds
             self.report = replace(self.report, runs=ended, problem=f"the report is not up to date: {error}")
         self._schedule.build_at = monotonic() + cpu_seconds / _BUILD_SHARE

@@ -13,7 +13,7 @@ import numpy as np
 from cfo_bench.metrics import Array
 from cfo_bench.results.digest import Incumbents, without_configs
 
-# A score is reached by at least this share of it. Scores that differ by less are equal.
+# A score counts as reached from this share of it on. Scores that differ by less count as equal.
 REACHES = 0.9995
 
 # The incumbents of one run: the time of each, and its loss.
@@ -63,7 +63,7 @@ def imputed(others: Sequence[Incumbents], constant_loss: float) -> Incumbents:
     """The losses of a run without a result: those of the constant predictor or of the worst other method,
     whichever is worse.
 
-    They begin when all others have a result, so that a method never ends better by failing.
+    They begin when all others have a result, so that a method never gains by failing.
     """
     scored = [incumbents for incumbents in others if incumbents.seconds]
     begin = max((incumbents.seconds[0] for incumbents in scored), default=0.0)

@@ -1,4 +1,4 @@
-"""May two runs be compared? May a run be resumed? The only place that decides it.
+"""Whether two runs may be compared, and whether a run may be resumed. Only this module decides it.
 
 Each setting declares what it affects (`settings.setting(affects=…)`), and so does each fact in the header of
 a trace (`schema.described(…, affects=…)`). `comparable` and `resumable` follow from these declarations.
@@ -22,10 +22,10 @@ from cfo_bench.results.run import Run
 from cfo_bench.results.schema import ARCHIVE, DataIdentity, FoldData, Header, OwnCode
 from cfo_bench.settings import Affects
 
-# Limits of a run: how long it goes on. Only `extended` runs differ in them.
+# The limits of a run: it may be resumed with others, but copies of one run have the same.
 LIMITS = ("budget_seconds", "max_trials")
 
-# Facts of which messages have the first characters.
+# Facts that messages shorten to their first characters.
 _HASHES = ("data.sha256", "own_code.metric")
 
 # Options that do not change the result of a run. The content of a surrogate's file is compared as its data.
@@ -34,7 +34,7 @@ _OPTIONS_WITHOUT_EFFECT = ("answer_timeout_seconds", "surrogate_file")
 
 @dataclass(frozen=True, slots=True)
 class Aspect:
-    """Something that two runs may have to have in common."""
+    """A setting or a fact in which two runs may have to agree."""
 
     name: str  # the setting, or the fact of the header
     plural: str  # its name in a warning about runs that differ in it
@@ -154,7 +154,7 @@ def comparable(first: Run, second: Run, ignoring: Collection[str] = ()) -> list[
 def same_task(header: Header) -> tuple[tuple[str, str], ...]:
     """The facts that all runs of a task with one seed have in common: its data, folds and metric.
 
-    A folder that has runs of the task with other facts is a mixture. A fact that is not known is left out.
+    A folder whose runs of the task differ in these facts is a mixture. Unknown facts are left out.
     """
     names = {
         "data.sha256": "data",
@@ -193,8 +193,8 @@ def resumable(
 ) -> list[Difference]:
     """Why the run of a trace is not the requested one; empty if the trace may be resumed.
 
-    Limits are no reason: a run may be resumed with others. `data` and `own_code` are None if they are not
-    known.
+    Different limits do not matter: a run may be resumed with others. `data` and `own_code` are None if they
+    are not known.
     """
     differences = [*_spec_differences(past.spec, spec), *_metric_differences(past, spec)]
     if past.imported is not None:
@@ -239,7 +239,7 @@ def of_another_run(path: Path, differences: Sequence[Difference], remark: str = 
 
 
 def _spec_differences(first: RunSpec, second: RunSpec, also: Sequence[str] = ()) -> list[Difference]:
-    """A setting that an older version did not know has its default."""
+    """The settings and options that differ. A setting that an older version did not know has its default."""
     names = [
         field.name
         for field in fields(second)
@@ -268,7 +268,7 @@ def _in_words(old: object, new: object) -> tuple[str, str]:
 
 
 def _metric_differences(past: Header, spec: RunSpec) -> list[Difference]:
-    """Whether a run with this spec is scored by another metric. That of a recording follows from its data."""
+    """The metric, if this spec leads to another one. The metric of a recording follows from its data."""
     default = past.metric if past.data.recording else METRIC_OF[past.problem]
     metric = canonical_name(getattr(spec, "metric", None) or default)
     return [] if metric == past.metric else [Difference("metric", past.metric, metric)]
@@ -285,10 +285,10 @@ def _options(spec: RunSpec) -> dict[str, Any]:
 
 
 def data_differences(first: DataIdentity, second: DataIdentity) -> list[Difference]:
-    """The facts in which the data of two runs differs. A fact that one of them does not state is the same.
+    """The facts in which the data of two runs differ. A fact that one of them does not state counts as equal.
 
     The hash depends on the target, the problem, what was dropped and the columns of split and weight, and is
-    named only if these are the same. A trace that does not state one of the last three has none.
+    named only if these are equal. A trace that does not state `split`, `weight` or `target_encoded` has none.
     """
     differences = _differing(first, second, "target", "problem", "dropped_columns", "dropped_rows")
     differences += [
@@ -304,7 +304,7 @@ def data_differences(first: DataIdentity, second: DataIdentity) -> list[Differen
 
 
 def code_differences(spec: RunSpec, first: OwnCode | None, second: OwnCode | None) -> list[Difference]:
-    """The local files of a run whose content differs. One that is not known is the same."""
+    """The local files of a run whose content differs. Unknown content counts as equal."""
     differences: dict[Difference, None] = {}  # each once: one file may be the metric and the learner
     for role in OwnCode.__struct_fields__:
         old, new = (getattr(code, role, UNSET) for code in (first, second))

@@ -31,7 +31,7 @@ class ComparisonPlan(msgspec.Struct, frozen=True):
     learners, methods
         Their names.
     folds
-        The number of started folds. The folds after the last one of a split belong to the next split.
+        The number of started folds. After the last fold of a split comes the first of the next split.
     budget_seconds
         The budget of each run.
     """

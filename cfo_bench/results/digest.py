@@ -23,7 +23,7 @@ from cfo_bench.results.schema import DECODE_ERRORS, NO_DIGEST, ConfigValue, EndR
 from cfo_bench.space import Config
 from cfo_bench.values import NonNegative, NonNegativeInt
 
-# A digest of another version is ignored. Increase it if the same trials give another digest.
+# A digest of another version is ignored. Increase the version if the same trials give another digest.
 VERSION = 1
 
 # The cost of trials over time is kept in bins of the elapsed share of the budget: ten for each power of ten.
@@ -122,7 +122,7 @@ class Configs(Sequence[Config]):
 
 
 class TrialDigest(Struct, frozen=True, kw_only=True):
-    """All trials of a run. A trial that ended past the budget counts as a timeout, whatever its line says."""
+    """A summary of all trials of a run. An `ok` trial that ended past the budget counts as a timeout."""
 
     version: int = VERSION
     trials: NonNegativeInt
@@ -135,7 +135,7 @@ class TrialDigest(Struct, frozen=True, kw_only=True):
     validate_seconds: NonNegative
     # Spent in trials that cost more than the final incumbent.
     expensive_seconds: NonNegative = msgspec.field(name="dearer_seconds")
-    cost_bins: list[NonNegative | None]  # mean cost of the trials that ended in each of COST_BIN_EDGES
+    cost_bins: list[NonNegative | None]  # mean cost of the trials that ended in each bin
     last_ended: NonNegative  # the end of the last trial; 0 without a trial
     # Processor seconds per second of the trials in which they were measured; absent: in none.
     learner_threads: NonNegative | UnsetType = UNSET  # of the evaluations
@@ -194,7 +194,7 @@ def stored_digest(end: EndRecord, budget_seconds: float) -> TrialDigest | None:
 
 
 def agrees(stored: TrialDigest, computed: TrialDigest) -> bool:
-    """Whether a stored digest is that of the trials, up to the order in which sums were added."""
+    """Whether two digests are equal, up to the rounding errors of sums in another order."""
     pairs = [(getattr(stored, name), getattr(computed, name)) for name in TrialDigest.__struct_fields__]
     return all(_are_close(value, other) for value, other in pairs)
 
@@ -303,7 +303,7 @@ def _incumbents(trials: _Trials, wanted: Array, config_at: Callable[[int], Confi
 
 
 def _method_seconds(columns: dict[str, Array], parallel: int, end: EndRecord | None) -> float:
-    """The seconds in which evaluators had no trial because the method was being asked or told.
+    """The seconds in which evaluators had no trial because the method was in its ask or tell.
 
     Without parallel trials, these are the method's seconds. With parallel trials, some evaluators may be busy
     while others wait: each waiting evaluator counts. The trace does not contain the start of a tell. It is

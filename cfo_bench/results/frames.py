@@ -46,7 +46,7 @@ def load_results(folder: str | Path = "results") -> ResultFrames:
 
 
 class ResultFrames:
-    """`runs` is read immediately, and is cheap; `trials` reads every line of every trace at its first use.
+    """The runs and trials of a results folder. `runs` is cheap; `trials` reads all traces at its first use.
 
     `unreadable` has one line for each file that has the name of a trace but is not a trace.
     """
@@ -61,7 +61,7 @@ class ResultFrames:
     def runs(self) -> pd.DataFrame:
         """One row for each run, also for waiting, failed and missing runs: see the column `state`.
 
-        Where a run has ended, its metric and its best trial; `best_score` is the metric itself.
+        A run with a trace also has its metric, an ended one its best trial with the metric as `best_score`.
         """
         import pandas as pd
 
@@ -97,7 +97,7 @@ class ResultFrames:
 
 _RUN_COLUMNS = ("state", "trials", "elapsed_seconds", "budget_seconds", "clock", "reason", "path")
 _END_COLUMNS = ("metric", "best_loss", "best_score", "best_number")
-# The columns of every version; the keys that are left out are for replay and the check of the threads.
+# `config` has columns of its own; the other keys are for replay and the check of the threads.
 _LEFT_OUT = ("config", "asked", "cpu_seconds", "method_cpu_seconds")
 _TRIAL_COLUMNS = tuple(name for name in TrialRecord.__struct_fields__ if name not in _LEFT_OUT)
 

@@ -1,7 +1,7 @@
 """The limits of a run, its budget and maximum number of trials, compared with those that a command asks for.
 
-A method does not know the limits, so a run of 60 s is the beginning of the run of 600 s: it is resumed where
-the old limits first affected it. And a run of 600 s contains the one of 60 s.
+A run of 60 s is the beginning of a run of 600 s, unless its method knows its budget: it is resumed where the
+old limits first affected it. And a run of 600 s contains the one of 60 s.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def limits_of(spec: RunSpec) -> RunLimits:
 def is_done(run: Run, asked: RunLimits) -> bool:
     """Whether a trace contains everything that a run with these limits would have.
 
-    False if that takes a look at the trials: the run is then resumed, and ends at once.
+    Also False if only the trials can show it: the run is then resumed, and ends at once.
     """
     now, parallel, end = run.limits, run.spec.parallel, run.end
     if end is None or not run.is_finished:
-        # With several trials at once, those with the first numbers need not be there yet.
+        # With parallel trials, some of those with the first numbers may still be running.
         n_trials = run.n_trials if parallel == 1 or run.end is not None else 0
         return now != asked and (asked.budget_seconds <= run.reached or _is_met(asked, n_trials))
     match end.reason:
@@ -49,7 +49,7 @@ def is_done(run: Run, asked: RunLimits) -> bool:
 
 
 def is_longer(run: Run, asked: RunLimits) -> bool:
-    """Whether a run may contain more than one with these limits.
+    """Whether a run may contain more than a run with these limits.
 
     A run is stopped a little after its budget is over; this does not make it longer.
     """
@@ -66,7 +66,7 @@ def is_longer(run: Run, asked: RunLimits) -> bool:
 def budget_left(run: Run, asked: RunLimits) -> float:
     """About how much of the budget a run with these limits still has to spend.
 
-    It is not exact: a trial that the old limits cut off gets its seconds back.
+    It is not exact: the seconds of a trial that the old limits cut off become available again.
     """
     if is_done(run, asked) or _is_exhausted(run):
         return 0.0
@@ -82,7 +82,7 @@ def _is_exhausted(run: Run) -> bool:
 
 
 def why_not_extended(run: Run, asked: RunLimits, replays: bool, knows_budget: bool) -> str | None:
-    """Why the run of this trace can't be brought to other limits; None if it can, or need not be.
+    """Why the run of this trace can't be resumed with other limits; None if it can, or need not be.
 
     A method that `knows_budget` would have asked for other trials with another budget.
     """
@@ -94,7 +94,7 @@ def why_not_extended(run: Run, asked: RunLimits, replays: bool, knows_budget: bo
             f"its method plans with its budget, so a run of {now.budget_seconds:g} s does not begin like one "
             f"of {asked.budget_seconds:g} s"
         )
-    can_stay = replays or _is_exhausted(run)  # an exhausted run is as it would be
+    can_stay = replays or _is_exhausted(run)  # other limits do not change an exhausted run
     if not can_stay and run.end is not None and run.is_finished and not is_done(run, asked):
         return f"it ended at {run.end.elapsed:g} s, and its method can't be resumed"
     return None
@@ -119,8 +119,8 @@ def why_ended(run: Run) -> str:
 def resumed_with(past: Run, asked: RunLimits) -> Run:
     """The part of a run that it would also have with other limits; the trials after it are `superseded`.
 
-    The old limits affected a trial that was cut off at the end of the budget, one that the method was being
-    told of then, and all that were told after the method was not asked any more.
+    The old limits affected a trial that was cut off at the end of the budget, a trial whose tell was cut off
+    then, and all trials whose results followed the method's last ask.
     """
     if past.limits == asked:
         return past
@@ -132,7 +132,7 @@ def resumed_with(past: Run, asked: RunLimits) -> Run:
 
 
 def _n_unaffected(past: Run) -> int:
-    """How many trials, in the order in which they were told, the limits did not affect."""
+    """The number of trials, in the order of their tells, before the first one that the limits affected."""
     limits, timeout, parallel = past.limits, past.spec.trial_timeout_seconds, past.spec.parallel
     told_at = 0.0
     for count, trial in enumerate(past.trials):
@@ -169,7 +169,7 @@ def shortened(run: Run, seconds: float, max_trials: int | None = None) -> Run:
 
 
 def _with_first(run: Run, max_trials: int) -> Run:
-    """With the `max_trials` trials that were asked for first."""
+    """The run with the `max_trials` trials that were asked for first."""
     header = with_limits(run.header, RunLimits(run.spec.budget_seconds, max_trials))
     trials = [trial for trial in run.trials if trial.number < max_trials]
     if len(run.trials) <= max_trials or len(trials) < max_trials:
@@ -198,12 +198,12 @@ def _changed(trial: TrialRecord, **changes: Any) -> TrialRecord:
 
 
 def _shortened_end(run: Run, trials: Sequence[TrialRecord], seconds: float) -> EndRecord | None:
-    """The end, or None if the run was cut off before the new budget was over."""
+    """The end of the run; None if it was cut off before the new budget was over."""
     old = run.end
     reached = max((trial.ended for trial in run.trials), default=0.0)
     if max(old.elapsed if old else 0.0, reached) < seconds:
         return old
-    # The method may have been at an ask: one that led to a later trial, or one that was cut off anyway.
+    # The method may have been in an ask: one that led to a later trial, or one that was cut off anyway.
     later = [trial for trial in run.trials if trial.started >= seconds]
     asks = [seconds - (trial.started - trial.ask_seconds) for trial in later]
     cut_ask, cut_tell = max([0.0, *asks]), 0.0
@@ -217,7 +217,7 @@ def _shortened_end(run: Run, trials: Sequence[TrialRecord], seconds: float) -> E
 def new_end(
     reason: EndReason, elapsed: float, trials: Sequence[TrialRecord], old: EndRecord | None = None
 ) -> EndRecord:
-    """The end of a run with these trials; what does not follow from them is that of the `old` end."""
+    """The end of a run with these trials. Facts that do not follow from them are those of the `old` end."""
     scored = [trial for trial in trials if trial.loss is not None]
     best = min(scored, key=lambda trial: trial.loss or 0.0, default=None)
     return EndRecord(
@@ -237,7 +237,7 @@ def new_end(
 
 
 def past_run(path: Path) -> Run | None:
-    """The run of a trace; None if there is none, or a damaged one: the run itself will report that."""
+    """The run of a trace; None if it is missing or damaged: executing the run will report the damage."""
     try:
         return cached_run(path)
     except TraceError:
@@ -251,7 +251,7 @@ def refuse_other_limits(
     not_resumable: Container[str],
     knows_budget: Container[str],
 ) -> None:
-    """A UserError if a run exists with other limits, and can't be brought to the requested ones."""
+    """A UserError if a run exists with other limits, and can't be resumed with the requested ones."""
     refused = [
         (spec, why)
         for spec, run in zip(specs, past, strict=True)

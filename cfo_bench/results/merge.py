@@ -75,7 +75,7 @@ class _Copy:
         return split_torn(read_regular(self.path))[0] + self.waiting
 
 
-# The trials with a result on a live page.
+# Reads the trials with a result from a live page.
 OnPage = Callable[[Path], Sequence[TrialRecord]]
 
 
@@ -155,7 +155,7 @@ def _read(folder: Path, run_id: str, on_page: OnPage) -> _Copy | None:
         return None
     is_torn = not read_regular(path).endswith(b"\n")
     waiting: list[TrialRecord] = []
-    # On the virtual clock a resumed run asks for them again, with the same results.
+    # On the virtual clock, a resumed run evaluates these trials again, with the same results.
     if not run.is_finished and run.spec.clock == "wall":
         waiting = run.that_may_follow(on_page(page_path(path)))
     return _Copy(
@@ -272,11 +272,11 @@ def _sides(folders: dict[str, Counter[str]]) -> str:
 def _write(
     chosen: dict[str, _Copy], sources: Sequence[Path], out: Path, before: Container[str], merged: Merged
 ) -> None:
-    """Copies the chosen runs to `out`; `before` contains the runs that it had when it was read."""
+    """Copies the chosen runs to `out`; `before` contains the runs that `out` had when it was read."""
     for run_id in chosen:
         refuse_linked_folders(out, out / run_id, _NO_LINK)
     out.mkdir(parents=True, exist_ok=True)
-    with suppress(NoLocksError):  # all runs are here, and the plan is only a help
+    with suppress(NoLocksError):  # the plan is not needed to read the runs
         add_to_plan(out, _plans(sources))
     for run_id, copy in chosen.items():
         target = out / f"{run_id}{TRACE_SUFFIX}"
@@ -329,7 +329,7 @@ def _keep_others(sources: Sequence[Path], out: Path, suffix: str) -> None:
 
 
 def _regular_files(folder: Path, suffix: str) -> Iterator[Path]:
-    """The files below a folder with these endings, by their paths inside it; no link is followed."""
+    """The files below a folder with this suffix, by their paths inside it; no link is followed."""
     for place, _, names in os.walk(folder):
         for name in names:
             path = Path(place, name)

@@ -57,7 +57,7 @@ FOREST_LEARNER = "random-forest"
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run by its trace. The limits in `header.spec` are those of the last resume."""
+    """A run as its trace describes it. The limits in `header.spec` are those of the last resume."""
 
     path: Path
     header: Header
@@ -118,7 +118,7 @@ class Run:
 
     @property
     def status(self) -> RunStatus:
-        """The status by the trace alone: an `unfinished` run is running, or its process was killed."""
+        """The status according to the trace: an `unfinished` run is running, or its process was killed."""
         if self.end is None:
             return RunStatus.UNFINISHED
         by_reason = {EndReason.ERROR: RunStatus.FAILED, EndReason.INTERRUPTED: RunStatus.INTERRUPTED}
@@ -315,7 +315,7 @@ def read_run(path: Path, parse_trials: bool = False) -> Run | None:
 def read_verified_run(path: Path) -> Run | None:
     """`read_run` with its trials; a TraceError if a report would use a digest that is not that of the trials.
 
-    A checksum is not enough here, because a changed digest can have a right one.
+    A checksum is not enough here, because a changed digest can have a correct one.
     """
     text = whole_lines(path)
     if text is None or (run := run_of_text(path, text, parse_trials=True)) is None:
@@ -349,7 +349,7 @@ def run_of_text(path: Path, text: bytes, parse_trials: bool = False) -> Run | No
 
 
 def read_finished_part(path: Path) -> Run | None:
-    """The run as it had finished before it was resumed with other limits; None if this is not the case."""
+    """The finished run before it was resumed with other limits; None if it was not."""
     lines = split_lines(whole_lines(path) or b"")
     for count in range(len(lines) - 1, 0, -1):
         if lines[count - 1].startswith(b'{"kind":"end"'):
@@ -467,7 +467,7 @@ def _all_trials(text: bytes) -> list[TrialRecord]:
 
 
 def _last_trials(text: bytes, stop: int, seconds: float) -> Iterator[TrialRecord]:
-    """Trials in sequence that ended after `seconds`, from the last one before `stop` backwards."""
+    """The last trials before `stop`, backwards, as long as they ended after `seconds`."""
     while True:
         start = text.rfind(b"\n", 0, stop) + 1
         if not is_trial(line := text[start:stop]):

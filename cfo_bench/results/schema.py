@@ -24,7 +24,7 @@ from cfo_bench.settings import Affects, settings_of
 from cfo_bench.space import Space
 from cfo_bench.values import LEAST_INT, MOST_INT, NonNegative, NonNegativeInt, PositiveInt
 
-# Version 2: CFO's `delta_lower: alg3` is the paper's rule; in version 1 it was what is `with_floats` now.
+# Version 2: CFO's `delta_lower: alg3` is the paper's rule; version 1 used this name for `with_floats`.
 SCHEMA_VERSION = 2
 
 # The value of a hyperparameter.
@@ -370,7 +370,7 @@ class TrialRecord(Struct, frozen=True, tag_field="kind", tag="trial", omit_defau
             raise ValueError(f"it ended at {self.ended}, before it started at {self.started}")
 
     def result(self) -> Result:
-        """The result that the method was told, for a replay."""
+        """The result that the method received, for a replay."""
         return Result(
             self.status,
             self.loss,
@@ -397,7 +397,7 @@ def trial_record(
     status, loss, fit_seconds, validate_seconds, peak_memory_mb, error, cpu_seconds = result
     if method_cpu_seconds is not None and tell_cpu_seconds is not None:
         method_cpu_seconds += tell_cpu_seconds
-    # By position: a cheap trial has few microseconds to spare.
+    # Positional arguments, which are faster: a cheap trial has few microseconds to spare.
     return TrialRecord(
         trial.number,
         trial.config,
@@ -530,7 +530,7 @@ _TRIAL_DECODER = msgspec.json.Decoder(TrialRecord)
 # report reads traces in threads. A decoder reads them here.
 msgspec.json.Decoder(Header)
 
-# Keys without which nothing can be said about a run, though a RunSpec has a default for them.
+# Keys that every spec must have, although RunSpec has a default for them.
 _REQUIRED_IN_SPEC = ("seed", "budget_seconds")
 
 
@@ -540,7 +540,7 @@ def encode(line: AnyLine) -> bytes:
 
 
 def decode(text: bytes) -> Line:
-    """A line after the header; a BadLineError says what is wrong with it."""
+    """A line after the header; a BadLineError names its mistake."""
     try:
         line: Line = _DECODER.decode(text)
         return line
@@ -549,7 +549,7 @@ def decode(text: bytes) -> Line:
 
 
 def decode_lines(text: bytes) -> list[Line]:
-    """The lines after the header; a msgspec.MsgspecError or RecursionError does not say which one is bad."""
+    """The lines after the header; a msgspec.MsgspecError or RecursionError does not name the bad one."""
     lines: list[Line] = _DECODER.decode_lines(text)
     return lines
 
@@ -693,7 +693,7 @@ def _words(names: str) -> str:
 
 
 def short(value: Any) -> str:
-    """A value for an error's text: not too much of it."""
+    """A value for an error message, shortened."""
     text = ascii(value) if not isinstance(value, dict | list) else f"a {type(value).__name__}"
     return text if len(text) <= 40 else f"{text[:39]}…"
 
@@ -746,7 +746,7 @@ def to_mapping(line: Header | EndRecord) -> dict[str, Any]:
 
 
 def header_from(row: Mapping[str, Any]) -> Header:
-    """The header that `to_mapping` gave to another program; a BadLineError says what is wrong with it."""
+    """The header that `to_mapping` gave to another program; a BadLineError names its mistake."""
     return decode_header(_ENCODER.encode(row))
 
 

@@ -169,8 +169,8 @@ _FARTHEST = (
 TO_BE_DONE = (RunStatus.RUNNING, RunStatus.WAITING, RunStatus.INTERRUPTED)
 
 _KILLED = "cut off: its process was killed, or the machine went down"
-# Seconds after the growth of its trace in which a run on another machine, whose lock is not visible, counts
-# as running.
+# Seconds for which a run on another machine, whose lock is not visible, counts as running after its trace
+# last grew.
 _SILENT_SECONDS = 300.0
 
 
@@ -223,7 +223,7 @@ def status(*results: Path) -> FolderStatus:
 
 
 def remaining(runs: Sequence[RunProgress]) -> Remaining:
-    """The remaining work. Its time is at least the rest of the longest run's budget."""
+    """The remaining work. Its time is at least the largest remaining budget of a run."""
     left = [
         max(run.budget_seconds - (run.elapsed or 0.0), 0.0)
         for run in runs
@@ -355,13 +355,13 @@ class Watch:
             return max(unix_now() - stamp[1] / 1e9, 0.0)
         if run.end is not None or growth.was_locked or growth.grown_at is None:
             return None
-        # Compared only with itself, because the clock of the other machine may differ.
+        # Measured with our own clock, because that of the other machine may differ.
         silent_seconds = now - growth.grown_at
         return silent_seconds if silent_seconds <= _SILENT_SECONDS else None
 
 
 def _progress(run: Run) -> RunProgress:
-    """The progress of a run by its trace, without regard to running processes."""
+    """The progress of a run according to its trace, without regard to running processes."""
     is_cut_off = run.status is RunStatus.UNFINISHED
     return RunProgress(
         *run.names,
@@ -434,8 +434,7 @@ def _by_plan(run: PlannedRun) -> RunProgress:
 
 
 def _missing(runs: Sequence[RunProgress]) -> list[RunProgress]:
-    """The missing runs: for each task, the folds of one method of its learner that another method does not
-    have.
+    """The missing runs: folds that one method has on a task, and another method of the learner lacks.
 
     Imported runs are ignored: they have no missing folds, and require none of others.
     """

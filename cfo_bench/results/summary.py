@@ -41,9 +41,9 @@ class SummaryRow:
     metric_facts: MetricFacts
     score_mean: float | None  # the validation score, by which the best trial was also selected
     score_sd: float | None  # None also for a single fold
-    test_score_mean: float | None  # with `validation: holdout` only, as the next
+    test_score_mean: float | None  # with `validation: holdout` only, like the next field
     test_score_sd: float | None
-    seconds_to_best: float | None  # until the mean over folds (of the test score if available) stays there
+    seconds_to_best: float | None  # until the mean over folds (test scores, if any) keeps its final value
     trials: float
     method_share: float | None  # share of the elapsed time in which trials waited for the method
     # Of a method that is a separate program: the time of an empty round trip, and the share of all round
@@ -65,7 +65,7 @@ class _Scored:
 
     @property
     def has_no_result(self) -> bool:
-        """Whether it was not stopped, but has no result."""
+        """Whether it has finished without a result."""
         return self.run.is_finished and not self.incumbents.losses
 
     @property
@@ -86,7 +86,7 @@ class _Scored:
 def comparable_traces(results: Path, traces: Sequence[Path], limits: RunLimits) -> list[Path]:
     """Traces of other methods on the folds and seeds of these `traces`, under the same conditions.
 
-    Only runs that are finished within the limits.
+    Only runs that contain everything that a run with these limits would have.
     """
     if not traces:  # no run was executed; the results folder may not exist
         return []

@@ -216,7 +216,7 @@ class TraceWriter:
 
 
 def sealed_end(end: EndRecord, text: bytes) -> EndRecord:
-    """The end record of a run with this text, with checksum and digest of its trials."""
+    """The end record of a run whose trace has this text, with the checksum and digest of its trials."""
     first, *lines = split_lines(text) or [b""]
     crc32 = trials_crc32(lines)
     try:

@@ -279,7 +279,7 @@ def _rehearse(specs: Sequence[RunSpec], places: Mapping[str, str]) -> MethodTrai
 
 
 def _rehearse_one(spec: RunSpec) -> Any:
-    """The method, built."""
+    """Checks that the parts of the spec fit together; returns the method."""
     check_parallel(spec)
     if spec.metric is not None:
         check_metric(spec.metric)

@@ -85,7 +85,7 @@ def _data(fold: Fold, facts: TaskFacts) -> FoldData:
 
 
 def own_code_of(spec: RunSpec) -> OwnCode | None:
-    """The content of the local files that the run names, as it is now; None if it names none."""
+    """The present SHA-256 of each local file that the run names; None if it names none."""
     hashes = {}
     for role in OwnCode.__struct_fields__:
         file = code_file(getattr(spec, role) or "")
@@ -177,9 +177,7 @@ def command_line(spec: RunSpec, data: DataRef) -> str:
 
 
 def _word(value: object) -> str:
-    """A value on the command line. A number has exactly the digits that are needed to read the same
-    number.
-    """
+    """A value on the command line; a float with exactly the digits needed to read the same number."""
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 

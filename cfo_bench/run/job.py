@@ -13,7 +13,7 @@ from cfo_bench.results.schema import DataIdentity, OwnCode
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run to be done, as an engine gets it.
+    """One run to execute, as an engine receives it.
 
     Parameters
     ----------

@@ -105,10 +105,10 @@ def search(
     """Evaluates as many trials in parallel as the pool supports, until a limit is reached; returns the
     reason.
 
-    A resumed run already has `done` trials, the best of them with `best_loss`. It had asked for the `untold`
-    trials, each at this second of the run's clock, and received no result: on the wall clock they start
-    again, on the virtual clock they keep their starts. `test` returns the test loss of a new incumbent, if
-    the pool evaluates one trial at a time; it stops the clock meanwhile.
+    A resumed run already has `done` trials, the best of them with `best_loss`. Its method had asked for the
+    `untold` trials, each at the given second of the run's clock, and received no result: on the wall clock
+    they start again, on the virtual clock they keep their start times. `test` returns the test loss of a new
+    incumbent, if the pool evaluates one trial at a time; it stops the clock meanwhile.
     """
     limits, running, queue = referee.limits, dict[int, StartedTrial](), list(untold)
     is_exhausted = False  # the method had nothing to ask for, and has received no result since
@@ -150,8 +150,7 @@ def search(
         begun = running.pop(trial.number)
         result = referee.judge(result, limits.trial_ends_at(begun.started), ended)
         score = referee.score(result.loss)
-        # The number of trials for which the method was asked so far. Without parallel trials it follows from
-        # the number.
+        # The number of trials asked for so far; without parallel trials, it follows from the trial's number.
         asked = done + len(running) + len(queue) + 1 if pool.size > 1 else None
         if watcher:
             # A trial that ended in time counts, even if the method then fails in `tell`.
@@ -185,16 +184,14 @@ class Referee:
 
     space: Space  # every configuration must be in it
     limits: Limits
-    to_score: Callable[[float], float] = float  # the metric of a loss
+    to_score: Callable[[float], float] = float  # the score of a loss
     peak_memory_mb: Callable[[float], float | None] = lambda now: None  # takes the seconds of a clock
     # Processor seconds so far of all evaluating threads, and of the threads of the method; NaN: not measured.
     learner_cpu_seconds: Callable[[], float] = lambda: math.nan
     method_cpu_seconds: Callable[[], float] = lambda: math.nan
 
     def ask(self, optimizer: Optimizer, number: int) -> tuple[Trial, float | None]:
-        """The method's next trial, which must have this number and be in the space; and the processor
-        seconds.
-        """
+        """The next trial, which must have this number and be in the space; and the processor seconds."""
         before = self.method_cpu_seconds()
         try:
             trial = checked_trial(optimizer.ask(), number, self.space)
@@ -332,7 +329,7 @@ GRACE_SECONDS = 0.05
 class ProcessPool:
     """Evaluates in processes: each prepares its own objective, and is killed past a trial's deadline.
 
-    They are forked from the method's process. This is safe, because it never trains and has no threads.
+    Forking from the method's process is safe, because it never trains and has no threads.
     """
 
     def __init__(

@@ -239,8 +239,8 @@ class Snapshot:
     Parameters
     ----------
     zero
-        The reading of the machine's monotonic clock when the run's clock was 0; None if it is not running. It
-        moves while the run is paused.
+        The reading of the machine's monotonic clock when the run's clock was 0, which moves while the run is
+        paused; None if the run's clock is not running.
     trials
         The number of trials in the trace, or waiting to be written to it.
     best_loss
@@ -258,7 +258,7 @@ class NotedPause(NamedTuple):
     since: float  # on the machine's monotonic clock
     seconds: float
     cpu_seconds: float  # used by descendants of the run's process in the pause
-    is_charged: bool  # it counts on the run's clock, because they computed
+    is_charged: bool  # it counts on the run's clock, because these descendants computed
 
     def record(self, zero: float) -> Pause:
         """The record of the pause in a trace, if the run's clock was 0 at the time `zero`."""
@@ -333,7 +333,7 @@ class LivePage:
 
     @staticmethod
     def left_behind(path: Path) -> TrialsOnPage:
-        """The trials on the page of a killed run, which is not changed; none without a page."""
+        """The trials on the page of a killed run; none without a page. The page is not changed."""
         try:
             content = read_regular(path)[:SIZE]
         except OSError:
@@ -381,7 +381,7 @@ class LivePage:
 
     @property
     def is_prepared(self) -> bool:
-        """The run has loaded its data and built the model's data, or it is replaying, which may take long."""
+        """Whether the data and the model's data are ready, or the run is replaying, which may take long."""
         return bool(self._page.is_prepared)
 
     def prepared(self, is_so: bool) -> None:
@@ -439,7 +439,7 @@ class LivePage:
         page.n_pauses = count + 1
 
     def forget_pauses(self) -> None:
-        """The run starts from the beginning."""
+        """Remove the pauses: the run starts from the beginning."""
         self._page.n_pauses = 0
 
     def pauses(self) -> tuple[Pause, ...]:

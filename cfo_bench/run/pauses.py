@@ -132,8 +132,7 @@ class _Look:
 class PauseWatch:
     """The supervisor's watch over one process of the run; `is_paused` is called several times a second.
 
-    If it `has_evaluators`, its trials run in forks of it. While one of them is not stopped, the run
-    continues.
+    With `has_evaluators`, trials run in forks of that process; while one is not stopped, the run continues.
     """
 
     def __init__(self, pid: int, page: LivePage, has_evaluators: bool = False) -> None:
@@ -157,7 +156,7 @@ class PauseWatch:
             cpu_seconds = descendants_cpu_seconds(self._pid)
             if self._cpu_at_stop is None:
                 self._cpu_at_stop, self._cpu_in_stop = cpu_seconds, 0.0
-            # If the parent of a process ignores its end, its seconds are no longer counted afterwards.
+            # If a process ignores the end of its child, the child's seconds are no longer counted.
             self._cpu_in_stop = max(self._cpu_in_stop, cpu_seconds - self._cpu_at_stop)
             self._note(now, self._cpu_in_stop)
             return not _is_charged(now - self._last.at, self._cpu_in_stop)

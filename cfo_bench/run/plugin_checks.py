@@ -98,5 +98,5 @@ def _shown(value: object) -> str:
     """A wrong value, for an error."""
     try:
         return brief_line(repr(value), SHOWN_CHARACTERS)
-    except Exception:  # its description is code of somebody else
+    except Exception:  # its repr is code of a plug-in
         return f"a {type(value).__name__}"

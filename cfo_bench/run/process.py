@@ -34,7 +34,7 @@ TOGETHER_SECONDS = 0.01
 def main(job: Job, page_path: Path, log_path: Path, answer: Connection, fresh: bool, why: str) -> None:
     """Executes the run. A `fresh` run starts its trace again; otherwise the trace is resumed.
 
-    Sends (exit code, message) to `answer` if this fails. `why` is the reason why the run ended before.
+    On an error, sends (exit code, message) to `answer`. `why` is the reason why the run ended before.
     """
     die_with_parent()
     adopt_orphans()
@@ -135,7 +135,7 @@ def _adopt() -> None:
     warnings.filterwarnings("ignore", "forkserver: waitpid returned unexpected pid")
 
     def end() -> None:
-        if os.getpid() == server:  # a fork of it may end in the same way
+        if os.getpid() == server:  # its forks inherit this function
             end_children(server)
 
     atexit.register(end)

@@ -161,10 +161,10 @@ def complete_trace(
 ) -> EndRecord | None:
     """The end of a run whose process has exited; None if another process has to resume the run.
 
-    The running trial is written to the trace and, unless the run is to be resumed, the end. A kill from
-    outside is a KilledError, unless a trial may be its reason: on the virtual clock, where the run would end
-    with the same trace, it never is. A run that has not begun may have an older trace in its place, which is
-    not changed.
+    Writes the running trial to the trace and, unless the run is to be resumed, the end record. A kill from
+    outside is a KilledError, unless a trial may be its cause. On the virtual clock it never is: the resumed
+    run ends with the same trace. A run that has not begun may have an older trace in its place, which is not
+    changed.
     """
     path, spec, zero = job.trace_path, job.spec, page.snapshot().zero
     if process.cause is ExitCause.PREPARE_TIMEOUT:

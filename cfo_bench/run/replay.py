@@ -1,4 +1,4 @@
-"""Replay: a new method is asked and told again, as recorded in a trace.
+"""Replay: a new method repeats the asks and tells that a trace records.
 
 In this way an interrupted run is resumed, and a trace is checked: it must follow from its method and seed.
 """
@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from cfo_bench.errors import CfoBenchError, Exhausted, RunError, SpaceError, TraceError, UserError, describe
 from cfo_bench.optimizers import METHODS
+from cfo_bench.optimizers.options import with_facts_of_run
 from cfo_bench.records import Optimizer, RunSpec, Trial
 from cfo_bench.registry import is_users_code
 from cfo_bench.results.limits import shortened
@@ -20,8 +20,7 @@ from cfo_bench.space import Space
 
 
 def replay(optimizer: Optimizer, past: Run, spec: RunSpec, referee: Referee) -> list[tuple[Trial, float]]:
-    """Asks and tells the method as the run did; returns the trials that it asked for without receiving a
-    result.
+    """Repeats the asks and tells of a run; returns the trials that the method asked for without a result.
 
     Each is returned with the second of the run's clock at which it was asked for. Before each tell, the
     method is asked for as many trials as the trace records (`asked`) or, without this record, as could be
@@ -73,12 +72,12 @@ class Replayed:
 
 
 def replay_trace(path: Path, budgets: tuple[float, ...] = (), *, trust_method: bool = False) -> Replayed:
-    """Ask and tell the method again as the run did, and shorten the run to smaller budgets.
+    """Repeat the asks and tells of a run with its method, and shorten the run to smaller budgets.
 
     Nothing is trained and no data is loaded: the method receives the results in the trace. The learner and
-    the task matter only by the space and the start, which the trace contains. A RunError if the method asks
-    for other trials. A method that is a local file or a program is code that the trace names: it is imported
-    or started only with `trust_method`.
+    the task matter only through the space and the start, which the trace contains. A RunError if the method
+    asks for other trials. A method that is a local file or a program is code that the trace names: it is
+    imported or started only with `trust_method`.
     """
     run = read_verified_run(path)
     if run is None:
@@ -108,15 +107,8 @@ def _check(run: Run) -> None:
         space, data = Space.from_json(header.space), header.data
     except SpaceError as error:
         raise UserError(f"{path} can't be replayed: {error}") from None
-    # The facts of the data that a run passes to its method under these names, see the runner.
-    known = {
-        "n_rows": (data.resource_rows or None) if data.recording is not None else data.train_rows,
-        "cost_related": list(header.cost_related or []),
-    }
-    options: dict[str, Any] = {
-        **spec.options,
-        **{name: value for name, value in known.items() if name in spec.options},
-    }
+    n_rows = data.train_rows if data.recording is None else data.resource_rows or None
+    options = with_facts_of_run(spec.options, n_rows, header.cost_related or [], spec.budget_seconds)
     method = METHODS.load(spec.method)
     if not getattr(method, "replays", True):
         raise UserError(

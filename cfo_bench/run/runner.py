@@ -9,7 +9,6 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from cfo_bench.clock import (
     Clock,
@@ -24,8 +23,9 @@ from cfo_bench.errors import DataError, RunError, UserError
 from cfo_bench.machine import facts as contention
 from cfo_bench.machine.facts import PeakMemory, cap_memory
 from cfo_bench.optimizers import METHODS
+from cfo_bench.optimizers.options import with_facts_of_run
 from cfo_bench.optimizers.program import ProgramMethod
-from cfo_bench.records import EndReason, Fold, Learner, Objective, Optimizer, RunSpec, TaskFacts
+from cfo_bench.records import EndReason, Objective, Optimizer, TaskFacts
 from cfo_bench.results.comparability import (
     check_resumable,
     code_differences,
@@ -72,7 +72,9 @@ def run(job: Job, past: Run | None, page: LivePage, why: str = "") -> Generator[
     # An older version computed the seed in another way.
     seed = past.header.method_seed if past is not None else None
     seed = method_seed(spec) if seed is None else seed
-    options = _options(spec, fold, learner)
+    # If only results on all rows are recorded, a multi-fidelity method has a single level.
+    n_rows = fold.n_rows if fold.recording is None else fold.recording.full_rows
+    options = with_facts_of_run(spec.options, n_rows, learner.cost_related, spec.budget_seconds)
     optimizer: Optimizer = METHODS.load(spec.method)(space, start, seed, **options)
     header = header_of(job, learner, fold, facts, space, start, seed, optimizer)
     _check_own_code(job, header.own_code)
@@ -171,18 +173,6 @@ def _check_own_code(job: Job, own_code: OwnCode | None) -> None:
         )
 
 
-def _options(spec: RunSpec, fold: Fold, learner: Learner) -> dict[str, Any]:
-    """The method's options. Options with these names get the values of the run, whatever their default is."""
-    # If only results on all rows are recorded, a multi-fidelity method has a single level.
-    n_rows = fold.n_rows if fold.recording is None else fold.recording.full_rows
-    known = {
-        "n_rows": n_rows,
-        "cost_related": list(learner.cost_related),
-        "budget_seconds": spec.budget_seconds,
-    }
-    return {**spec.options, **{name: value for name, value in known.items() if name in spec.options}}
-
-
 def _cpu_clock(optimizer: Optimizer) -> Callable[[], float]:
     """The processor seconds of a method: those of this process and, if the method is a program, of the
     program.
@@ -241,15 +231,15 @@ def _start(
     if spec.parallel == 1:
         objective = prepare()
         cap()
-        # The loaded objects are permanent, and one garbage collection over them took 0.1 s, like dozens of
-        # cheap trials.
+        # The loaded objects are permanent, and one garbage collection over them took 0.1 s, as long as dozens
+        # of cheap trials.
         gc.freeze()
         clock = WallClock(elapsed)
         cleanup.enter_context(take_off_pauses(clock, page))
         pool = InProcessPool(objective, clock, referee)
     else:
         clock = SharedWallClock(elapsed)
-        # Before the evaluators are forked, because they wait for it.
+        # Before the evaluators are forked: they inherit the handler, and wait in it for this process.
         cleanup.enter_context(take_off_pauses(clock, page))
         pool = ProcessPool(prepare, cap, spec.parallel, referee, clock, log_path(job.trace_path))
         cleanup.callback(pool.close)

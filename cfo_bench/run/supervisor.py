@@ -130,7 +130,7 @@ def supervise(
     say
         Called with messages for the user, one line each.
     show
-        Called once with the live page of the run, before it starts: `page.snapshot()` is how far it is.
+        Called once with the live page of the run, before it starts: `page.snapshot()` is its progress.
 
     Returns
     -------
@@ -238,7 +238,7 @@ class _Supervisor:
             with _collecting:
                 server = running_server()
                 child.start()
-        except (OSError, EOFError):  # the server was killed while it was asked
+        except (OSError, EOFError):  # the server was killed meanwhile
             ours.close()
             return ProcessExit(ExitCause.LOST, monotonic()), None
         finally:
@@ -301,10 +301,10 @@ class _Supervisor:
         if zero is None:
             return math.inf, ExitCause.BUDGET
         over = zero + spec.budget_seconds + GRACE_SECONDS, ExitCause.BUDGET
-        if spec.trial_timeout_seconds is None or spec.parallel > 1:  # with parallel trials, the run does it
+        if spec.trial_timeout_seconds is None or spec.parallel > 1:  # with parallel trials, the pool does it
             return over
         running = self._page.trials().started
-        if not running:  # between two trials: look again before the next trial could be over
+        if not running:  # between two trials: look again before the next trial could time out
             return min(over, (monotonic() + spec.trial_timeout_seconds, ExitCause.TRIAL_TIMEOUT))
         ends_at = zero + running[0].started + spec.trial_timeout_seconds
         return min(over, (ends_at + GRACE_SECONDS, ExitCause.TRIAL_TIMEOUT))

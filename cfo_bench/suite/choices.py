@@ -40,7 +40,7 @@ class Choice:
     options : mapping
         The options that differ from the defaults.
     variant : str
-        What a method is called in folders, tables and figures; by default its own name.
+        The name of a method in folders, tables and figures; by default its own name.
     places : mapping
         Where in a suite file each option was written; the place of the name is under `""`.
     """
@@ -57,7 +57,7 @@ class Choice:
 
     @property
     def label(self) -> str:
-        """What it is called in folders, tables and figures."""
+        """The name in folders, tables and figures."""
         return self.variant or label(self.name)
 
 
@@ -214,7 +214,7 @@ def checked_name(variant: str) -> str:
 
 
 class Options(Kind):
-    """Names with values of any type. Null is no option."""
+    """Names with values of any type. Null means no options."""
 
     name = "options"
 

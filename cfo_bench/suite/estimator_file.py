@@ -35,8 +35,7 @@ _FLAG = Flag()
 
 
 def read(path: str, folder: Path) -> Estimator:
-    """The estimator in a file whose path is relative to `folder`; so is the path of the estimator that is
-    returned.
+    """The estimator in a file. `path` is relative to `folder`, and so is the path of the returned estimator.
 
     In the file, the path of the estimator is relative to the file.
     """

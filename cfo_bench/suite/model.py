@@ -34,7 +34,7 @@ from cfo_bench.values import (
 
 _RANGE = "[0-9]{1,18}(-[0-9]{1,18})?"
 _FOLDS = f"^ *(all|{_RANGE}( *, *{_RANGE})*) *$"
-# A list of the runs of more folds would not fit into memory.
+# With more folds, the list of runs would not fit into memory.
 MAX_FOLDS = 10_000
 
 

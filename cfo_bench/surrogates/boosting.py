@@ -15,7 +15,7 @@ from cfo_bench.surrogates.trials import Trials
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LossScale:
-    """The scale of the trees: y = log(loss − offset − best + scale).
+    """The scale on which trees predict losses: y = log(loss − offset − best + scale).
 
     The logarithm stretches the losses near the best, where methods differ.
     """
@@ -57,7 +57,7 @@ def fit_models(trials: Trials, chosen: Array) -> Models:
 
 
 def _scale(trials: Trials, scored: Array) -> LossScale:
-    """The offsets of the folds first; then the best loss."""
+    """The offsets of the folds are estimated first, then the best loss and the scale."""
     losses, folds = trials.losses[scored], trials.folds[scored]
     offsets = _offsets(losses, trials.methods[scored], folds, len(trials.fold_keys))
     level = losses - offsets[folds]
@@ -69,8 +69,8 @@ def _scale(trials: Trials, scored: Array) -> LossScale:
 def _offsets(losses: Array, methods: Array, folds: Array, n_folds: int) -> Array:
     """The difference of the good losses of each fold from those of the other folds, method by method.
 
-    The level of a run, below which its best twentieth lies, is that of its method plus the fold's offset: the
-    least squares of all runs separate the two. Runs are compared, not configurations, because every search
+    The level of a run, the 5 % quantile of its losses, is modelled as the level of its method plus the offset
+    of its fold, by least squares over all runs. Runs are compared, not configurations, because every search
     samples where its own fold is good.
     """
     names, number = np.unique(methods, return_inverse=True)
@@ -79,7 +79,7 @@ def _offsets(losses: Array, methods: Array, folds: Array, n_folds: int) -> Array
     table = np.zeros((len(runs), len(names) + n_folds))
     for row, (m, f) in enumerate(runs):
         table[row, m] = table[row, len(names) + f] = 1.0
-    # The smallest of all solutions: folds that share no method then have the same level on average.
+    # The minimum-norm solution: folds that share no method then have the same level on average.
     solution = np.linalg.lstsq(table, np.array(levels), rcond=None)[0][len(names) :]
     present = np.unique(folds)
     offsets = np.zeros(n_folds)
@@ -129,8 +129,8 @@ def fit_numbers(vectors: Array, targets: Array, rounds: int = ROUNDS) -> Trees:
 def fit_log_seconds(vectors: Array, taken: Durations, rounds: int = ROUNDS) -> Trees:
     """Trees that predict the logarithm of seconds, from trials that ended and trials that were cut off.
 
-    The likelihood of an accelerated failure time model: a trial that was cut off contributes only the
-    information that it would have taken longer.
+    They are fitted by the likelihood of an accelerated failure time model: a trial that was cut off
+    contributes only the information that it would have taken longer.
     """
     logs = np.log(taken.seconds)
     ended = logs[~taken.was_cut_off]
@@ -147,7 +147,7 @@ def fit_log_seconds(vectors: Array, taken: Durations, rounds: int = ROUNDS) -> T
         "base_score": 1.0,  # seconds: its logarithm is 0
         "aft_loss_distribution": "normal",
         "aft_loss_distribution_scale": _SCATTER,
-        # The likelihood's curvature is 1/scatter² for each trial: leaves are as large as for other numbers.
+        # The curvature of each trial is 1/scatter²; scaled with it, leaves are as large as for other targets.
         "min_child_weight": _SETTINGS["min_child_weight"] / _SCATTER**2,
         "lambda": _SETTINGS["lambda"] / _SCATTER**2,
     }

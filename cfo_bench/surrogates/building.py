@@ -55,7 +55,7 @@ class SurrogateFit:
 
 
 class PoorSurrogateError(UserError):
-    """Nothing was written, because a surrogate is below the required quality; `fits` has that of each."""
+    """No file was written: a surrogate is below the required quality. `fits` has the quality of each."""
 
     def __init__(self, message: str, fits: Sequence[TaskFit]) -> None:
         super().__init__(message)
@@ -146,7 +146,7 @@ class Extrapolation:
     task: str
     method: str
     trials: int
-    far: float  # their share
+    far: float  # the share of far look-ups
 
 
 def extrapolation(file: SurrogateFile, results: Sequence[str | Path]) -> list[Extrapolation]:

@@ -1,4 +1,4 @@
-"""A surrogate of the trials of one learner on one task; `recordings/surrogate.py` has its formulas."""
+"""Fits a surrogate to the trials of one learner on one task; `recordings/surrogate.py` has its formulas."""
 
 from __future__ import annotations
 
@@ -140,8 +140,8 @@ def _calibrated(losses: Scatter, predicted: Array, truth: Array, runs: Array) ->
     """The scatter of losses, scaled so that the simulated best loss of a run equals the recorded one on
     average.
 
-    A search keeps its luckiest trial: if the spread is a little too wide near the best, every long search is
-    better than it was.
+    A search keeps its luckiest trial: if the spread is a little too wide near the best, every long simulated
+    search ends better than the recorded one.
     """
     rng = np.random.default_rng(0)
     local = np.interp(predicted, losses.at, losses.spread)

@@ -3,9 +3,9 @@
 A random part of the trials would give too good a value, because the trials of one search are close together.
 A surrogate is used for another search, so each method is left out in turn and predicted from the others.
 
-Ranks are compared within a fold, and averaged over folds by their trials. If only the left-out method has
-runs on a fold, the offset of the fold is unknown: the median difference is subtracted before errors are
-measured.
+Ranks are correlated within a fold, and averaged over folds with their trials as weights. If only the left-out
+method has runs on a fold, the offset of the fold is unknown: the median difference is subtracted before
+errors are measured.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cfo_bench.surrogates.trials import Trials
 
 # Below one of these rank correlations a surrogate is refused.
 LEAST_LOSS_RANK, LEAST_SECONDS_RANK = 0.3, 0.5
-# The number of trials of each method in the correlation of all, so that no method outweighs the others.
+# The number of trials of each method in the pooled correlation, so that no method outweighs the others.
 _TRIALS_PER_METHOD = 150
 _SPACE_SAMPLE = 500
 
@@ -40,8 +40,8 @@ class LeftOut:
     near_rank: float | None  # `loss_rank` of the method's best tenth
     near_error: float
     seconds_rank: float | None
-    seconds_factor: float  # the factor of the median error
-    far_share: float  # of its trials that are far from every trial of the others
+    seconds_factor: float  # exp of the median absolute error of log-seconds
+    far_share: float  # the share of its trials that are far from every trial of the other methods
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ def _some(vectors: Array, rng: np.random.Generator) -> Array:
 
 
 def within_folds(first: Array, second: Array, folds: Array) -> float | None:
-    """The rank correlation within each fold, averaged over folds by their trials; None if no fold has one."""
+    """The rank correlation within each fold, averaged with trials as weights; None if no fold has one."""
     ranks, weights = [], []
     for fold in np.unique(folds):
         on_fold = folds == fold

@@ -1,4 +1,4 @@
-"""The trials of results folders, by learner and task, as a surrogate is fitted to them."""
+"""The trials of results folders as arrays, by learner and task."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ catalogue, task_tables       the available tasks, by name, pattern, tag or YAML 
 sources/                     one source of data per file
 fetching, store              data from a source or another machine into this machine's store
 columns, data_set, folds     checked data, its folds, and the arrays of a learner
-from_pandas                  from a data frame to columns
+from_pandas, typed_frames    data frames to columns, and columns to data frames
 loading, prepared, details   facts and folds of a task, kept in the cache; what `tasks show` prints
 
 Importing this package loads nothing heavy: numpy, pandas, pyarrow and scikit-learn are imported with the

@@ -55,7 +55,7 @@ def resolve(
     offline: bool = False,
     yahpo: Path | None = None,
 ) -> DataRef:
-    """The place of the data of the task `name`."""
+    """The reference to the data of the task `name`."""
     refs = resolve_all(name, data_dir, tables, offline, yahpo)
     if len(refs) > 1:
         raise UserError(f"{name!r} is {len(refs)} tasks: name one, such as {refs[0].task!r}")
@@ -69,7 +69,7 @@ def resolve_all(
     offline: bool = False,
     yahpo: Path | None = None,
 ) -> list[DataRef]:
-    """The places of the data of all tasks that a name stands for, such as `openml-suite:271`."""
+    """The references to the data of all tasks that a name stands for, such as `openml-suite:271`."""
     offline = offline or os.environ.get(OFFLINE_ENVIRONMENT, "0") not in ("", "0")
     rows = {row.name: row for row in _folder_rows(data_dir)}
     entries = _entries(tables)

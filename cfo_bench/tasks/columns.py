@@ -57,7 +57,7 @@ def categories(name: str, codes: Array, labels: Sequence[str]) -> Column:
     used = np.unique(codes[codes >= 0])
     ordered = tuple(sorted({labels[code] for code in used}, key=label_order))
     rank_of = {label: rank for rank, label in enumerate(ordered)}
-    # One more entry at the end: the code -1 of a missing value is its index.
+    # The last entry is for missing values: their code, -1, selects it.
     recoded = np.full(len(labels) + 1, -1, dtype=np.int32)
     for code in used:
         recoded[code] = rank_of[labels[code]]
@@ -117,7 +117,7 @@ def without_columns(
 ) -> list[Column]:
     """The columns without those that `drop` names; the target can't be one of them.
 
-    If several columns have a name, all of them are left out.
+    Of several columns with the same name, all are left out.
     """
     for name in drop:
         named(columns, name, "to drop", where)

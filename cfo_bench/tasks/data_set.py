@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from cfo_bench.tasks.folds import Split
 
-# A target of whole numbers has classes if there are two of them, or at most MAX_CLASSES with at least
+# A target of whole numbers has classes if it has two values, or at most MAX_CLASSES with at least
 # ROWS_PER_CLASS rows each on average; otherwise it is a quantity.
 MAX_CLASSES = 20
 ROWS_PER_CLASS = 20
@@ -70,7 +70,7 @@ class DataSet:
         split: str | None = None,
         weight: str | None = None,
     ) -> DataSet:
-        """The checked data; a problem that is None is inferred from the target.
+        """The checked data. If `problem` is None, it is inferred from the target.
 
         The columns that `split` (such as `time:day`) and `weight` name are not features.
         """
@@ -117,8 +117,8 @@ class DataSet:
         `[name, kind, labels]` (ASCII, separators `,` and `:`, a newline at the end), then the values,
         little-endian: float64 for numbers, dates and a regression's target, with every NaN as the
         quiet NaN 0x7ff8000000000000; int32 codes for categories and classes, -1 for missing. The
-        target's kind is the problem. The columns that make the folds and the weights are hashed as features,
-        after these.
+        target's kind is the problem. The column that makes the folds and that of the weights are hashed after
+        the features, in the same way.
         """
         digest = hashlib.sha256()
         others = (self.split.column if self.split else None, self.weight)
@@ -288,7 +288,7 @@ def encode(data: DataSet, split: Split) -> Fold:
 
 
 def _target_encoded(column: Column, data: DataSet, parts: Sequence[Array]) -> list[Array]:
-    """The encoded column in each part. The first part trains: its rows are encoded out of fold."""
+    """The encoded column in each part. The first part is for training: its rows are encoded out of fold."""
     encoder = target_encoder(data.problem)
     cells = column.values[:, None]
     train, *others = parts
@@ -313,7 +313,7 @@ def _category_ranks(column: Column, train: Array) -> Array:
     seen = np.zeros(len(column.labels), dtype=bool)
     codes = column.values[train]
     seen[codes[codes >= 0]] = True
-    # One more entry at the end: the code -1 of a missing value is its index.
+    # The last entry is for missing values: their code, -1, selects it.
     rank_of = np.full(len(column.labels) + 1, np.nan, dtype=np.float32)
     rank_of[:-1][seen] = np.arange(seen.sum())
     ranks: Array = rank_of[column.values]

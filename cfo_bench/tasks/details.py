@@ -22,7 +22,7 @@ COLUMNS = "columns"  # of a user's file: a row for each of its columns
 
 
 def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
-    """Facts by name, in the order in which they are printed; None if the source has none."""
+    """Facts by name, in the order in which they are printed; None for a fact that the source lacks."""
     if ref.source == "synthetic":
         facts = built_in.synthetic_facts(ref.task)
         return {"task": ref.task, "problem": facts.problem, "rows": facts.n_rows, "source": facts.source}
@@ -80,7 +80,7 @@ def details(ref: DataRef, n_folds: int | None) -> dict[str, Any]:
 
 
 def details_of_file(path: Path, drop: Sequence[str]) -> dict[str, Any]:
-    """The same for a file whose target is not given."""
+    """The details of a file whose target is not given."""
     columns = without_columns(read_columns(path), drop, None, str(path))
     twice = repeated([column.name for column in columns])
     return {

@@ -1,9 +1,9 @@
 """Brings a task's data into this machine's store: fetched from OpenML or PMLB, or sent by another machine.
 
-If a machine that runs a task lacks its data, the files are sent to it. It may also see the same file on a
-shared disk, or have the task in its own store. Sent files go into the store: a folder of the store under the
-same name, a plain file into `files/`, under its checksum. One process at a time writes there, and the folder
-is created atomically.
+The files of a task are sent to a machine that lacks them, unless it sees the same file on a shared disk or
+has the task in its own store. Sent files go into the store: a folder of the store under the same name, a
+plain file into `files/`, under its checksum. One process at a time writes there, and the folder is created
+atomically.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def pack(ref: DataRef) -> Parcel | None:
 
 
 def at_hand(ref: DataRef, parcel: Parcel | None) -> DataRef | None:
-    """The ref by which this machine can load the data; None if the files have to be sent first."""
+    """The ref with which this machine can load the data; None if the files have to be sent first."""
     if parcel is None:
         return ref
     if parcel.origin is not None:

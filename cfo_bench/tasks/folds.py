@@ -92,7 +92,7 @@ def official(fold_of_row: Array, fold: int, source: str) -> Split:
 def hold_out(data: DataSet, split: Split, share: float, seed: int) -> Split:
     """The fold's held-out part becomes the test part; a share of its training rows validates instead.
 
-    The share is drawn from each class, and at least one row of a class stays in training. With a split by
+    The share is drawn from each class, and at least one row of each class stays in training. With a split by
     time, the latest rows validate; with a split by groups, the groups of the first of k folds do.
     """
     if not 0 < share < 1:
@@ -181,7 +181,7 @@ def check_official(data: DataSet, fold_of_row: Array) -> None:
 
 
 def own_folds(data: DataSet) -> int | None:
-    """The number of folds that a column of the data states; None if no column does."""
+    """The number of folds that a column of the data defines; None if no column does."""
     match data.split:
         case SplitColumn(kind=SplitKind.COLUMN, column=column):
             return len(np.unique(column.values))
@@ -234,7 +234,7 @@ def _check_size(data: DataSet, n_folds: int) -> None:
 
 
 def _check_part(data: DataSet, rows: Array, use: str, remedy: str) -> None:
-    """Refuses a part of fewer than two rows, or without a class, or whose weights are all 0."""
+    """Refuses a part with fewer than two rows, with a missing class, or with weights that are all 0."""
     if len(rows) < 2:
         raise TooManyFoldsError(f"{data.where}: {len(rows)} rows to {use}: {remedy}")
     weight = np.ones(len(rows)) if data.weight is None else data.weight.values[rows]

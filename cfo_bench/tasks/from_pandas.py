@@ -2,7 +2,7 @@
 
 Booleans are numbers, and so is a column without any value. Text is categories, unless every value is an ISO
 8601 date (`2024-02-29`, with or without a time). A date is the number of days since 1970-01-01 UTC; as
-float32, present dates are exact to about three minutes.
+float32, current dates are exact to about three minutes.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _dated(name: str, codes: Array, labels: pd.Index[Any]) -> Column | None:
         days = _days(pd.to_datetime(pd.Series(labels), format="ISO8601", utc=True))
     except ValueError:  # it looks like a date, but there is no such day
         return None
-    # One more entry at the end: the code -1 of a missing value is its index.
+    # The last entry is for missing values: their code, -1, selects it.
     return dates(name, np.append(days, np.nan)[codes])
 
 

@@ -107,7 +107,7 @@ def load_data_set(ref: DataRef) -> tuple[DataSet, Stored | None]:
 
 def official_folds(ref: DataRef) -> int | None:
     """The number of official folds of a task in the store, of recorded folds, or of folds in a user's column;
-    None if it has none.
+    None if the task has none.
     """
     if ref.recorded_folds or ref.own_folds:
         return ref.recorded_folds or ref.own_folds
@@ -118,7 +118,7 @@ def official_folds(ref: DataRef) -> int | None:
 
 
 def count_own_folds(ref: DataRef) -> DataRef:
-    """The ref with the number of folds in the column of its file."""
+    """The ref with the number of folds that the split column of its file defines."""
     from cfo_bench.tasks import folds
 
     data, _ = load_data_set(ref)
@@ -147,7 +147,7 @@ def _located(ref: DataRef) -> tuple[DataRef, Stored | None]:
     stored = obtain(ref)
     target = ref.target or stored.about["target"]
     known = stored.problem if target == stored.about["target"] else None
-    # An OpenML task states its problem; that in a table may be wrong.
+    # An OpenML task states its problem; the problem in a table may be wrong.
     states_problem = stored.about["origin"].startswith("openml:")
     problem = (known or ref.problem) if states_problem else (ref.problem or known)
     if target is None:

@@ -88,9 +88,9 @@ def prepared_facts(wanted: FileKey | None, build: Callable[[], TaskFacts]) -> Ta
 
 
 def state_key(ref: DataRef, n_folds: int, about: object) -> FileKey | None:
-    """A key for facts that needs no reading of the data; None if the data has no file, or not yet.
+    """A key for facts that is made without reading the data; None if the data has no file, or none yet.
 
-    Data that comes with a package changes with its version only.
+    Data that comes with a package changes only with the version of the package.
     """
     path = Path(ref.path or "")
     state = [] if ref.source == "bundled" else _state_of(path) if ref.path else None

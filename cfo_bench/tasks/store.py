@@ -141,7 +141,7 @@ def put_suite(origin: Origin, tasks: Sequence[int]) -> None:
 
 @contextmanager
 def workplace(target: Path, pause: Callable[[], None] = lambda: sleep(0.1)) -> Iterator[Path]:
-    """An empty folder on the store's disk in which one process makes `target`, while others `pause`."""
+    """An empty folder on the store's disk where one process makes `target`; others wait, using `pause`."""
     work = target.parent / f".{target.name}.work"
     with writing():
         target.parent.mkdir(parents=True, exist_ok=True)

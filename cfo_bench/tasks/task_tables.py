@@ -52,7 +52,7 @@ def paper() -> tuple[TaskEntry, ...]:
 
 
 def read_table(path: Path) -> tuple[TaskEntry, ...]:
-    """A user's table."""
+    """The tasks of a user's table."""
     return tuple(_entries_of_table(yaml_file.read(path), path.resolve()))
 
 

@@ -40,7 +40,7 @@ def _series(column: Column) -> pd.Series[Any]:
 
 
 def typed(frame: pd.DataFrame, columns: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """The described columns of a user's frame, converted to these types.
+    """The described columns of a user's frame, converted to the types of this module.
 
     A label that is not in the description becomes an additional category, which the pipeline may or may not
     support.

@@ -68,7 +68,7 @@ class GroupedCommand(click.Command):
     """A command whose `--help` shows the options in GROUPS."""
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """In the order of the groups, which is that of the documentation, too."""
+        """The parameters in the order of GROUPS, also for the documentation."""
         order = {name: at for at, name in enumerate(name for names in GROUPS.values() for name in names)}
         return sorted(super().get_params(ctx), key=lambda param: order.get(param.opts[-1], len(order)))
 
@@ -345,7 +345,7 @@ def suite_of(file: str | None, given: Mapping[str, Any]) -> Suite:
     if "tasks" in values or "data_file" in values:
         values["tasks"] = tuple(Pick(word) for word in values.get("tasks", ()))
         values["exclude"] = ()
-        if "data_file" not in values:  # the tasks also replace the data file that the suite file names
+        if "data_file" not in values:  # the tasks also replace the data file of the suite file
             values |= {name: getattr(DEFAULTS, name) for name in OF_OWN_DATA if name not in values}
     places = {name: place for name, place in suite.places.items() if name not in values}
     suite = _on_engine(replace(suite, **values, places=places), given)

@@ -1,6 +1,6 @@
 """Text, tables and JSON on the terminal.
 
-A table fits the width of the terminal without breaking a word or a number. Names and errors come from files,
+A table fits the terminal, if possible without breaking a word or a number. Names and errors come from files,
 so every character that could move the cursor or change colours is printed as an escape. Every command prints
 with the functions of this module.
 """
@@ -21,7 +21,7 @@ import click
 # paragraphs, or change the writing direction.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
-# An address or a path may be broken into pieces of this many characters; no other word is broken.
+# An address or a path may be broken into pieces of this many characters; other words only as a last resort.
 _ADDRESS_PIECE = 12
 
 # A space at which no line is broken.
@@ -49,7 +49,7 @@ def print_text(text: str, err: bool = True, nl: bool = True) -> None:
 
 
 def redraw_line(text: str) -> None:
-    """Print the text in place of the last line of the terminal, on stderr."""
+    """Print the text in place of the current line of the terminal, on stderr."""
     click.echo(f"\r\033[K{printable(text)}", err=True, nl=False)
 
 
@@ -197,7 +197,7 @@ def _parts(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) ->
 def _wrapped_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int], width: int
 ) -> str:
-    """The widest columns are made narrower: first to their longest word, then as far as necessary."""
+    """A table whose widest columns are narrowed: first to their longest word, then as far as necessary."""
     rows = [[_bound(one_line(cell)) for cell in row] for row in rows]
     names = [one_line(column) for column in columns]
     widths = [
@@ -223,7 +223,7 @@ def _wrapped_table(
 
 
 def _longest_words(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    """For each column the length of its longest word; a number and its unit are one."""
+    """For each column the length of its longest word; a number and its unit are one word."""
     return [
         max(
             min(len(word), _ADDRESS_PIECE) if re.search("[:/]", word) else len(word)

@@ -167,7 +167,7 @@ class Terminal(Quiet):
         self._live.stop()
 
     def preparing(self, is_running: bool) -> None:
-        """Show a spinner, because large data takes seconds. Its thread must have ended before a fork."""
+        """Show a spinner, because loading can take seconds. Its thread must have ended before a fork."""
         if is_running:
             self._spinner.start()
         else:
@@ -200,7 +200,7 @@ class Terminal(Quiet):
         from rich.table import Table
 
         bar = 20 if self._console.width >= 100 else 10
-        # Two lines are kept free: for the cursor, and for the number of the other runs.
+        # Besides the first row, two lines are kept free: for the cursor, and for the number of other runs.
         fitting = max(self._console.height - 3, 1)
         rows = [(f"{self._done} of {self._total}", self._time_left(), "")]
         bars, names = [ProgressBar(self._total, self._done)], ["runs"]
@@ -276,14 +276,14 @@ class Forecast:
         self._began_at, self._ran = now, 0
 
     def ended(self, spec: RunSpec, ran: bool) -> None:
-        """A run has ended; `ran` is false if it was done before."""
+        """Count a run that has ended; `ran` is false if it was done before."""
         self._runs_left -= 1
         self._budget_left -= self._left_at_first(spec)
         self._ran += ran
 
     def running(self, at_once: int) -> None:
-        """This many runs are running. There may be fewer than requested, if no more fit or no more workers
-        join.
+        """Note the number of running runs. It may stay below the requested number, if no more runs fit or no
+        more workers join.
         """
         self._most_at_once = max(self._most_at_once, at_once)
 

@@ -14,10 +14,10 @@ from cfo_bench.terminal.printing import print_text, show_json, show_prose, show_
 
 _NUMBERS = ("folds", "test score", "validation score", "time to best", "trials", "overhead")
 _COLUMNS = ("learner", "task", "method", "folds", "metric", *_NUMBERS[1:])
-# The time is that of the test score, so it is the next column.
+# The time to best refers to the test score, so it is the next column.
 _TESTED_COLUMNS = (*_COLUMNS[:6], "time to best", "validation score", *_COLUMNS[8:])
 
-# If the table is too wide, these become headings above the rows that share them.
+# If the table is too wide, the values of these columns become headings above the rows that share them.
 _GROUPS = ("learner", "task", "metric")
 
 
@@ -29,9 +29,9 @@ def print_summary(
     limits: RunLimits | None = None,
     earlier: Sequence[Path] = (),
 ) -> None:
-    """Print the table on stdout. For JSON, print that on stdout, and the table on stderr unless `quiet`.
+    """Print the table on stdout; with `as_json`, JSON on stdout and the table on stderr unless `quiet`.
 
-    Runs that are longer than the `limits` are shown as they were at the limits. Runs of `earlier` commands
+    A run that is longer than the `limits` is shown with its result at the limits. Runs of `earlier` commands
     are shown with the others of their task.
     """
     rows = summarise([*paths, *earlier], limits)

@@ -1,4 +1,4 @@
-# The contracts and where they live: read by lazy_loader, by type checkers and by the docs.
+# The contracts and their modules: read by lazy_loader, by type checkers and by the docs.
 
 from .engines import EngineContract as EngineContract
 from .learners import LearnerContract as LearnerContract

@@ -73,7 +73,7 @@ def jobs(results: Path, specs: Sequence[RunSpec]) -> list[Job]:
 
 
 def do(engine: Engine, todo: Sequence[Job], force: bool) -> dict[str, Any]:
-    """The verdicts of the engine, and its reports."""
+    """Run the jobs, and return the verdicts of the engine and its reports."""
     engine.check()
     listener = RecordingListener()
     verdicts = engine.run(todo, listener, force=force, context=fork_server([]))
@@ -102,7 +102,7 @@ def main() -> None:
         return
     todo = jobs(results, small_specs())
     answers = []
-    for force in (False, False, True):  # for the first time, again, and again by force
+    for force in (False, False, True):  # the first time, again, and again with force
         answer = do(build(), todo, force)
         answer["written"] = [
             job.trace_path.stat().st_mtime_ns if job.trace_path.exists() else None for job in todo

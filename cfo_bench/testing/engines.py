@@ -43,7 +43,7 @@ class EngineContract:
     @pytest.fixture(scope="class")
     @classmethod
     def answers(cls, tmp_path_factory: pytest.TempPathFactory) -> Any:
-        """The answers for the small runs: the first time, again, and again by force; and their folder."""
+        """The answers for the small runs: the first time, again, and with force; then the results folder."""
         results = tmp_path_factory.mktemp("results")
         process = cls._start(results, endless=False)
         output = cls._finish(process)

@@ -36,14 +36,14 @@ N_CATEGORIES = 5
 # The fold of a training that has to stop at its deadline: its number of rows, the seconds until the deadline,
 # and the seconds after which the training must have stopped.
 N_LARGE, SECONDS, MOST_SECONDS = 20_000, 0.1, 10.0
-# Of the trials of a recorded learner.
+# The seed and the number of the trials of a recorded learner.
 RECORDED_SEED, N_TRIALS = 2, 40
 
 
 class LearnerContract:
     """The checks of one learner, on folds of 60 rows and one of 16,000: subclass it and set `learner`.
 
-    The folds have numbers, a category, a constant column and a column without values. A pipeline is given
+    The small folds have numbers, a category, a constant column and a column without values. A pipeline gets
     them as a frame with the columns `number_0` to `number_2`, `category`, `constant` and `empty`.
 
     Attributes
@@ -407,7 +407,7 @@ def evaluate(learner: Learner, objective: Objective, trial: Trial) -> Result:
 
 
 def loss_of(learner: Learner, fold: Fold, trial: Trial) -> float | None:
-    """The loss of a trial that is the first of a new objective."""
+    """The loss of a trial as the first one of a new objective."""
     return evaluate(learner, prepare(learner, fold), trial).loss
 
 

@@ -29,7 +29,7 @@ from cfo_bench.testing.searches import SPACES, build, loss, search
 # Spaces with more than one configuration.
 KINDS = [kind for kind in SPACES if kind != "single values"]
 
-# Results that a method has to handle: each list is repeated in this order.
+# Results that a method has to handle; each list is repeated in its order.
 TROUBLE: dict[str, list[Result]] = {
     "failures": [Result(Status.FAILED, error="boom"), Result(Status.TIMEOUT), Result(Status.MEMORY)],
     "a failed start": [Result(Status.FAILED), *[Result.ok(0.1 * i) for i in range(30)]],
@@ -60,8 +60,8 @@ class MethodContract:
     method : str
         A registered name, or path/to/file.py:Class.
     options : mapping of str to value, default {}
-        Options that make the method quick. Choose them so that what it does after its first steps, such as
-        fitting a model, begins well before the last trial.
+        Options that make the method quick. Choose them so that its later phases, such as fitting a model,
+        begin well before the last trial.
     trials : int, default 30
         The number of trials of each search.
     repeats : bool, default False
@@ -201,7 +201,7 @@ class MethodContract:
             METHODS.load(self.method)(space, {**start, "x": 700.0}, 0, **METHODS.options(self.method, {}))
 
     def test_an_unknown_option_is_refused(self) -> None:
-        """On the command line, and by the class itself, which must not ignore unknown arguments."""
+        """By the command line, and by the class itself, which must not ignore unknown arguments."""
         with pytest.raises(OptionError, match=r"has no option 'wings': its options are ") as refused:
             METHODS.options(self.method, {"wings": 2})
         assert "\n" not in str(refused.value)
@@ -242,7 +242,7 @@ class MethodContract:
     def test_it_leaves_no_files_threads_or_processes_behind(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        self.build()  # threads that its package starts at import do not count
+        self.build()  # threads that its package starts when it is imported do not count
         method = METHODS.load(self.method)
         options = METHODS.options(self.method, self.options)
         monkeypatch.chdir(tmp_path)

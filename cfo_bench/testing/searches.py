@@ -67,7 +67,7 @@ def search(optimizer: Optimizer, trials: int, results: Sequence[Result] = ()) ->
     """The trials of a search, fewer if the method is exhausted, each with the result that the method
     received.
 
-    The results are the given ones in turn; if none are given, each configuration has its loss.
+    The given results are used in turn; if none are given, the result is the `loss` of the configuration.
     """
     trials_with_results = []
     answers = itertools.cycle(results)

@@ -54,7 +54,7 @@ class TaskSourceContract:
             assert re.fullmatch(r"[\w.+-]+", name) and name.strip(".")
 
     def test_its_names_are_listed_without_loading_anything_heavy(self) -> None:
-        """Every listing of tasks needs them."""
+        """Every listing of tasks needs the names."""
         code = (
             "import sys; from cfo_bench.registry import Registry\n"
             f"Registry('task source', {GROUP!r}, {{}}).load({self.source!r})().names()\n"

@@ -14,6 +14,16 @@ from tests.helpers.program import ROOT
 
 RUN = "run --learner hpobench-mlp --task hpobench:vehicle --budget 1h --folds 0 -q --method"
 
+PLANNER = """
+from cfo_bench import CFO
+
+class Planner(CFO):
+    knows_budget = True
+
+    def __init__(self, space, start, seed=0, *, budget_seconds: float | None = None):
+        super().__init__(space, start, seed + int(budget_seconds or 0))
+"""
+
 
 @pytest.mark.parametrize(
     "method", ["cfo", "rs", *(pytest.param(name, marks=pytest.mark.slow) for name in ("flaml-cfo", "bohb"))]
@@ -30,6 +40,16 @@ def test_a_trace_follows_from_its_method_and_seed(program: Program, tmp_path: Pa
     trials = [json.loads(line) for line in path.read_text().splitlines()[1:-1]]
     assert short["best_loss"] == min(one["loss"] for one in trials if one["ended"] <= 60)
     assert short["found_at"] <= 60 and whole["best_loss"] <= short["best_loss"]
+
+
+def test_a_method_that_plans_with_the_budget_is_replayed_with_it(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(PLANNER)
+    assert program(f"{RUN} mine.py:Planner --max-trials 5").returncode == 0
+    [path] = tmp_path.glob("results/*/*/*/*.jsonl")
+
+    answer = program("replay --trust-method", str(path))
+
+    assert answer.returncode == 0, answer.stderr
 
 
 def test_a_trace_that_was_changed_does_not_follow(program: Program, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Many runs on a Dask cluster.
 
 Terms: the *driver* is the process that the user started, *workers* and *tasks* are those of Dask, and an
-*attempt* is one start of a run: one task on one worker. It sends *messages* to the driver. Only the driver
+*attempt* is one start of a run: one task on one worker, which sends *messages* to the driver. Only the driver
 writes results.
 
 - `clusters.py`: starts a cluster, or joins one

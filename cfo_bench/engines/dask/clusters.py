@@ -1,4 +1,4 @@
-"""Starts a Dask cluster on this machine or through a batch system, or joins one that runs already.
+"""Starts a Dask cluster on this machine or through a batch system, or joins a running one.
 
 Everybody who can connect to a Dask scheduler or worker can run code on it. The clusters that are started here
 accept only connections with TLS certificates that are made for this cluster.
@@ -111,7 +111,7 @@ class Link:
             receive({"kind": "joined"})
 
         client.subscribe_topic(worker.TOPIC, lambda event: receive(event[1]))
-        # It returns when every worker has answered. A worker may hang, so it is called in a separate thread.
+        # `register_plugin` waits for every worker, and one may hang, so it is called in a separate thread.
         threading.Thread(target=register, daemon=True).start()
 
     def workers(self) -> WorkerList | None:
@@ -278,7 +278,7 @@ def _batch_system(cluster: Cluster, security: Security | None) -> Any:
 
     signal.signal(signal.SIGINT, on_ctrl_c)  # its import makes Ctrl-C exit immediately, with code 0
     exports = [f"export {_variable(key)}={value}" for key, value in FRUGAL.items()]
-    # Without a requested interface, it listens on the address at which the nodes find this machine.
+    # Without a requested interface, the scheduler listens at the address where the nodes find this machine.
     where = {} if _option(cluster, "interface", None) else {"host": get_ip()}
     options = {
         "processes": 1,

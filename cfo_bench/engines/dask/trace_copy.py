@@ -92,7 +92,7 @@ class TraceCopy:
                 self._page.add_pause(pause)
 
     def record_pauses(self) -> None:
-        """Writes an end `interrupted` if there were pauses that the trace does not contain.
+        """Writes an `interrupted` end record if the trace lacks some of the pauses.
 
         The worker that resumes the run reads the pauses from this line.
         """
@@ -106,7 +106,7 @@ class TraceCopy:
                 self.size = self._job.trace_path.stat().st_size
 
     def interrupt(self) -> None:
-        """Writes the end `interrupted`, if no end has arrived from a worker."""
+        """Writes an `interrupted` end record, unless an end has arrived from a worker."""
         if self.size:
             recovery.complete_trace(
                 self._job, self._page, ProcessExit(ExitCause.STOP, monotonic()), has_begun=True

@@ -46,7 +46,7 @@ SPARE_PERCENT = 10
 # Seconds between two checks whether an attempt is still wanted, between two messages with new lines, and at
 # most between any two messages to the driver.
 LOOK_SECONDS, FOLLOW_SECONDS, BEAT_SECONDS = 0.1, 0.5, 5.0
-# The maximum of lines in one message. A scheduler keeps 1,000 messages, so this limits its memory.
+# The approximate limit of the lines in one message. A scheduler keeps 1,000, so this limits its memory.
 MESSAGE_BYTES = 2**15
 # Pieces of a file that the scheduler may hold on their way to a worker.
 PIECES_ON_THE_WAY = 2
@@ -112,7 +112,7 @@ class Assignment:
 async def offer(worker: Worker) -> None:
     """Reports to Dask the threads and the memory that the worker has for runs."""
     counting = ExitStack()
-    counting.enter_context(counting_continuations())  # for the supervisors in this process, to its end
+    counting.enter_context(counting_continuations())  # for the supervisors in this process, until it ends
     limit = worker.memory_manager.memory_limit
     total_mb = limit // 2**20 if limit else machine.total_memory_mb()
     if THREADS not in worker.state.total_resources:  # another driver may have set them, and its runs use some

@@ -61,18 +61,18 @@ def _score(task: TaskScores, method: str) -> float:
 
 
 def win_rates(wins: Array) -> Array:
-    """The mean over the tasks on which both methods of a pair are compared; NaN if there is none."""
+    """The mean over the tasks on which both methods of a pair are compared; NaN if there are none."""
     n_tasks = (~np.isnan(wins)).sum(axis=0)
     rates: Array = np.where(n_tasks > 0, np.nansum(wins, axis=0) / np.maximum(n_tasks, 1), np.nan)
     return rates
 
 
 def ratings(wins: Array, methods: Sequence[str], anchor: str) -> list[Rating]:
-    """Elo ratings of a Bradley–Terry model; the anchor, or else the mean, has ANCHOR."""
+    """Elo ratings of a Bradley–Terry model. The rating of the anchor, or the mean without it, is ANCHOR."""
     at = methods.index(anchor) if anchor in methods else None
     strengths = bradley_terry(np.nansum(wins, axis=0))
     elo = _anchored(strengths, at)
-    tasks = ((~np.isnan(wins)).sum(axis=2) > 1).sum(axis=0)  # one of them is the method itself
+    tasks = ((~np.isnan(wins)).sum(axis=2) > 1).sum(axis=0)  # a method is also compared with itself
     low: list[float | None] = [None] * len(methods)
     high = list(low)
     if len(wins) >= FEWEST_TASKS:
@@ -95,7 +95,7 @@ def _anchored(strengths: Array, at: int | None) -> Array:
 
 
 def bradley_terry(wins: Array, start: Array | None = None) -> Array:
-    """The strengths with the highest likelihood of the wins: i beats j with probability s_i / (s_i + s_j).
+    """The strengths that maximise the likelihood of the wins: i beats j with probability s_i / (s_i + s_j).
 
     The last two axes of `wins` are the wins of row against column; the other axes are separate problems. One
     tie is added for each pair, because otherwise a method that always wins would be infinitely strong. The
@@ -113,7 +113,7 @@ def bradley_terry(wins: Array, start: Array | None = None) -> Array:
         system = np.eye(n) * curvature.sum(axis=-1)[:, :, None] - curvature + 1 / n
         step = np.linalg.solve(system, (won[left] - expected.sum(axis=-1))[:, :, None])[:, :, 0]
         size = np.abs(step).max(axis=-1, initial=0.0)
-        logs[left] += step / np.maximum(size, 1.0)[:, None]  # a longer step may lead away
+        logs[left] += step / np.maximum(size, 1.0)[:, None]  # a longer step may diverge
         left = left[size >= _CLOSE_ENOUGH]
         if not len(left):
             break

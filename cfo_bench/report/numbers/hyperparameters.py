@@ -55,7 +55,7 @@ class _Scored:
 
 
 def require_optuna() -> None:
-    """A MissingPackageError if optuna is not installed: raised before traces are read."""
+    """Raise a MissingPackageError if optuna is not installed, before traces are read."""
     if find_spec("optuna") is None:
         raise MissingPackageError("--importance", "optuna", install_command("baselines"))
 

@@ -37,7 +37,7 @@ class LearnerResults:
 
     @cached_property
     def scores(self) -> list[TaskScores]:
-        """The scores of each task, by the task's name."""
+        """The scores of each task, sorted by the task's name."""
         return score_tasks(self.runs, self.full_rows_only)
 
     @cached_property
@@ -123,7 +123,7 @@ class LearnerResults:
         ]
 
     def _untested_incumbents(self) -> list[str]:
-        """Incumbents of runs with a holdout that have no test score."""
+        """Notices about incumbents without a test score, in runs with a holdout."""
         untested = {
             run: n
             for run in self.runs

@@ -1,7 +1,7 @@
 """The answer at the top of the page and on the terminal: the best method, at which moments, and by how much.
 
-The answer claims no more than the runs support: methods that tie share a win, a lead is called significant
-only by a test, no winner is named on few tasks or folds, and everything that is left out is counted.
+The answer claims no more than the runs support: methods that tie share a win, a difference is called
+significant only by a test, no winner is named on few tasks or folds, and everything left out is counted.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from cfo_bench.results.best_so_far import REACHES
 # The moments at which the methods are ranked, as shares of each task's budget.
 MOMENTS = (0.01, 0.1, 1.0)
 
-# With fewer tasks no winner is named, except on a single one, nor with fewer folds, unless the tasks are
-# enough for a test.
+# With fewer tasks no winner is named, except on a single task; with fewer folds none is named, unless the
+# tasks are enough for a test.
 FEWEST_TASKS, FEWEST_FOLDS = 3, 2
 
 
@@ -86,7 +86,7 @@ class Overview:
         )
 
     def _claim(self, lead: Lead) -> str:
-        """The methods than which the leaders are significantly better, and those than which they are not."""
+        """The methods that the leaders are significantly better than, and those that they are not."""
         if lead.others and not lead.p_of_others:
             return self._without_test(lead)
         where = f" on {self.only_task}" if self.only_task else ""
@@ -116,7 +116,7 @@ class Overview:
 
     def _with_p(self, lead: Lead, methods: Sequence[str]) -> str:
         """Methods with their p, such as `rs (p = 0.008) and cfo (p = 0.031)`; of many, the first names and
-        the largest p.
+        a bound on their p.
         """
         if len(methods) <= MOST_NAMES:
             return in_words([f"{method} ({p_in_words(lead.p_of_others[method])})" for method in methods])
@@ -295,7 +295,7 @@ def overview(
 
 
 def _over(tasks: Sequence[TaskScores]) -> str:
-    """The words that are the same for all tasks, or the least and the largest number."""
+    """The folds and seeds in words: those of all tasks, or of the tasks with the fewest and most folds."""
     different = list(dict.fromkeys(task.over for task in sorted(tasks, key=lambda task: task.n_folds)))
     return " to ".join(dict.fromkeys((different[0], different[-1]))) if different else ""
 
@@ -341,8 +341,8 @@ def _seen(task: TaskScores) -> str:
 def _slowdown(
     scores: Sequence[TaskScores], cells: Mapping[tuple[str, str], Cell], method: str
 ) -> tuple[float | None, int]:
-    """The factor by which a method is slower than the fastest one to the best score, and the number of tasks
-    on which it never reaches it.
+    """The factor by which a method reaches the best score later than the fastest one, and the number of
+    tasks on which it never reaches that score.
 
     None if it reaches the best score on less than half of the tasks, because a factor that mostly consists of
     budgets would read as "nearly as fast".

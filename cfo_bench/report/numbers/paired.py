@@ -136,7 +136,7 @@ def _signs(n: int) -> Array:
 
 
 def _paired_losses(results: LearnerResults, pairs: Sequence[tuple[Run, Run]]) -> list[tuple[float, float]]:
-    """The final losses of both by fold, the mean over seeds."""
+    """The final losses of a method and the baseline by fold, means over seeds."""
     by_fold: dict[int, list[tuple[float, float]]] = {}
     for run, base in pairs:
         loss, base_loss = (results.incumbents(each).losses[-1:] for each in (run, base))

@@ -28,7 +28,7 @@ BUDGETS = {"xgboost": 3600.0, "dnn": 7200.0}
 # another space and metric.
 _RECORDED = {"yahpo:rbv2_xgboost": "xgboost", "hpobench-mlp": "dnn"}
 
-# Other names of the paper's tasks, in the form of `key`.
+# Other names of the paper's tasks, as `key` returns them.
 _ALIASES = {
     "amazon": "amazonemployee",
     "amazonemployeeaccess": "amazonemployee",
@@ -49,7 +49,7 @@ _ALIASES = {
 
 
 def in_the_paper(learner: str) -> str:
-    """The learner of the paper with which this one is compared; itself if there is no other."""
+    """The learner of the paper to compare with: another one for a recording or surrogate, else the same."""
     return _RECORDED.get(learner, learner.removeprefix("surrogate:"))
 
 
@@ -92,7 +92,7 @@ def _cell(row: Mapping[str, str]) -> Cell:
 # --- published scores of others -------------------------------------------------------------------
 
 
-# The meaning of a scaled score of 1 with which the paper's scaled scores are comparable with ours.
+# Scaled scores are comparable with the paper's if a score of 1 is this.
 _FOREST_SCALE = "tuned random forest"
 
 # Names of tasks with this similarity (1: equal) may be the same task with a mistake in its name.
@@ -101,7 +101,7 @@ _ALIKE = 0.85
 
 @dataclass(frozen=True, slots=True)
 class PlacedReference:
-    """A reference for a task."""
+    """A published score of a task, in the metric of the task if it can be compared."""
 
     reference: Reference
     score: float | None  # in the metric of the task; None if it can't be compared
@@ -115,10 +115,10 @@ class PlacedReference:
 
 
 def placed(references: Sequence[Reference], task: TaskScores) -> list[PlacedReference]:
-    """The references of a task: comparable before converted ones, and the best first.
+    """The references of a task: comparable, then converted, then other ones; the best first in each group.
 
-    Different names of one task are the same, such as `bank` and `bank_marketing`. References of other
-    learners are left out.
+    Alternative names of a task match, such as `bank` and `bank_marketing`. References of other learners are
+    left out.
     """
     to_loss = task.metric_facts.to_loss
 

@@ -74,7 +74,7 @@ class Ranking:
         return tied_ranks(self._scores_over(shares), self._scores_over(soon))
 
     def _scores_over(self, shares: Array) -> Array:
-        """Scaled scores so far; NaN where a method has no result yet, or never."""
+        """Scaled scores so far; NaN where a method has no result yet, or none at all."""
         scores = np.full((len(shares), len(self.tasks), len(self.methods)), np.nan)
         for row, task in enumerate(self.tasks):
             for column, method in enumerate(self.methods):

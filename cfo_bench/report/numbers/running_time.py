@@ -64,7 +64,7 @@ class Summary:
 
     method: str
     target: str
-    tasks: int  # with a factor
+    tasks: int  # the number of tasks with a factor
     factor: float | None
     low: float | None
     high: float | None
@@ -111,7 +111,7 @@ def factors(results: LearnerResults) -> list[Factor]:
 
 
 def summaries(all_factors: Sequence[Factor]) -> list[Summary]:
-    """One for each method and target, in the order of the factors."""
+    """One summary for each method and target, in the order of the factors."""
     groups: dict[tuple[str, str], list[Factor]] = {}
     for factor in all_factors:
         groups.setdefault((factor.method, factor.target), []).append(factor)
@@ -119,7 +119,7 @@ def summaries(all_factors: Sequence[Factor]) -> list[Summary]:
 
 
 def _ways(results: LearnerResults, runs: Sequence[Sequence[Run]]) -> list[tuple[float, float]]:
-    """For each run (fold and seed) of the task, the loss at the start and the best loss of all methods."""
+    """For each fold and seed of the task, the highest first loss and the lowest final loss of all methods."""
     ways = []
     for same in zip(*runs, strict=True):
         scored = [incumbents for run in same if (incumbents := results.incumbents(run)).seconds]

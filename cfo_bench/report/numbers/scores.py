@@ -28,7 +28,7 @@ from cfo_bench.results.best_so_far import best_by_fold, imputed, reached_at, rea
 from cfo_bench.results.digest import Incumbents
 from cfo_bench.results.run import CONSTANT, FOREST, LARGEST_LOSS, NOT_COMPARED, Run
 
-# Methods that reach the best score in up to this many times the least time tie; see `_leaders`.
+# Methods that reach the best score within this factor of the least time tie; see `_leaders`.
 TIE_FACTOR = 1.1
 
 # A shorter time cannot be distinguished from 0, so no factor is computed from it.
@@ -37,7 +37,7 @@ LEAST_SECONDS = 1e-3
 # A smaller loss of the constant predictor counts as 0, because shares of it would overflow.
 _SMALLEST_LOSS = 1e-100
 
-# Names are left out only if they share less than this part of the items of one of them.
+# Names are left out only if they share less than this part of the largest set of items.
 _ENOUGH = 0.5
 
 FoldSeed = tuple[int, int]
@@ -74,7 +74,7 @@ class MethodScores:
     final_score: float | None  # scaled
     seconds_to_best: float | None  # until the task's best score; None if it does not end with this score
     imputed: int = 0  # runs without a result, which count as the worse of constant and worst other method
-    runs: int = 0  # of this method
+    runs: int = 0  # the number of runs of this method
     is_compared: bool = True  # False: it has so few of the task's runs that it is left out on the task
     counted_score: float | None = None  # scaled; if no run has a result, the score of the imputed losses
     seconds_to_final: float | None = None  # until its own final score
@@ -91,7 +91,7 @@ class MethodScores:
 
 @dataclass(frozen=True, slots=True)
 class TaskScores:
-    """Every method on one task. The means are over the (fold, seed) in `shared`."""
+    """Every method on one task. The means are over the (fold, seed) pairs in `shared`."""
 
     learner: str
     task: str
@@ -162,8 +162,8 @@ class TaskScores:
     def estimate(self, losses: Sequence[float], n_folds: int | None = None) -> Estimate:
         """The mean over folds in the task's metric; `losses` has one per fold.
 
-        Its interval ends at the bounds of the metric, such as 1 for AUC. With `n_folds`, it is corrected for
-        the rows that folds share.
+        Its interval is limited to the bounds of the metric, such as 1 for AUC. With `n_folds`, it is
+        corrected for the rows that folds share.
         """
         score = estimate([self.native(loss) for loss in losses], n_folds)
         if score.low is None or score.high is None:
@@ -198,7 +198,7 @@ def over_folds(runs: Sequence[FoldSeed]) -> str:
 
 
 def score_tasks(runs: Sequence[Run], full_rows_only: bool = False) -> list[TaskScores]:
-    """The scores of one learner's runs, one for each task, by the task's name."""
+    """The scores of one learner's runs on each task, sorted by the task's name."""
     by_task: dict[str, list[Run]] = {}
     for run in runs:
         by_task.setdefault(run.task, []).append(run)
@@ -536,10 +536,10 @@ class Cell:
     task: str
     method: str
     outcome: str  # best, slower, worse, missing (no result) or left out
-    score: float | None  # scaled; of the best, the task's best score, which a method that ties may miss a bit
+    score: float | None  # scaled; of a best cell, the task's best score, which a tied method may miss
     seconds: float | None
     cost_ratio: float | None  # its time to the best score over the least time; None if that is too short
-    gap_percent: float | None  # the distance of its final score below the best score; None if that is 0
+    gap_percent: float | None  # the distance of its final score below the best score; None if the latter is 0
 
     @property
     def text(self) -> str:
@@ -556,7 +556,7 @@ class Cell:
 
 
 def optimality(scores: TaskScores) -> list[Cell]:
-    """best: reaches the best score first, or ties; slower: reaches it later; worse: does not reach it."""
+    """best: the first to reach the best score, or tied; slower: reaches it later; worse: never reaches it."""
     return [_cell(scores, method) for method in scores.methods.values()]
 
 

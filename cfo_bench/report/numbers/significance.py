@@ -70,7 +70,7 @@ def tied_ranks(scores: Array, soon: Array | None = None) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Friedman:
-    """Whether the mean ranks of the methods differ significantly."""
+    """Friedman's test of whether the mean ranks of the methods differ."""
 
     statistic: float
     p: float
@@ -192,7 +192,7 @@ class SignedRank(NamedTuple):
 
 
 def signed_rank(differences: Sequence[float] | Array) -> SignedRank:
-    """The hypothesis is that the differences are symmetric around 0.
+    """Wilcoxon's test of the hypothesis that the differences are symmetric around 0.
 
     Differences of 0 are left out. Equal differences share the mean of their ranks; unlike in scipy, p is
     exact in this case, too.

@@ -36,8 +36,8 @@ _FIRST_SHARE = 1e-4
 class Track:
     """The incumbents of a run within its budget."""
 
-    seconds: Array  # the time of each, and infinity at the end
-    losses: Array  # infinity at first, then that of each
+    seconds: Array  # the time of each incumbent, then infinity
+    losses: Array  # infinity, then the loss of each incumbent
 
     @classmethod
     def of(cls, incumbents: Incumbents, budget_seconds: float = math.inf) -> Track:

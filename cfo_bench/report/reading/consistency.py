@@ -28,7 +28,7 @@ from cfo_bench.results.run import Run
 # A load that exceeds the number of processors by more than this is caused by other work or too many runs:
 # parallel runs may use all processors.
 SPARE_LOAD_SHARE, SPARE_LOAD = 0.25, 1.0
-# One thread more than a run was given may take a processor from another run.
+# The tolerance above the threads that a run was given: a whole thread may take a processor from another run.
 SPARE_THREADS = 0.25
 # Every virtual machine sometimes loses up to this share of its time.
 STEAL_PERCENT = 5.0
@@ -105,7 +105,7 @@ def by_task(runs: Sequence[Run]) -> dict[tuple[str, str], list[Run]]:
 
 
 def budgets_to_share(runs: Sequence[Run]) -> dict[tuple[str, str], Counter[float]]:
-    """The budgets of each task whose runs differ in nothing else, each with the number of its runs."""
+    """Tasks whose runs have different budgets and differ in nothing else: the number of runs by budget."""
     budgets = {}
     for key, on_task in by_task([run for run in runs if run.status in _ENDED]).items():
         alike, _ = _majority(on_task, ignoring=(_BUDGET,))
@@ -457,9 +457,7 @@ def _mixed(runs: Sequence[Run], what: str, machines_of: Callable[[Run], list[str
 
 
 def _cpus(run: Run) -> int:
-    """The number of all processors of the machine, including those that the run may not use, as for the
-    load.
-    """
+    """The number of processors of the machine; those that the run may not use count too, as in the load."""
     machine = run.header.machine
     return (machine.cpus or machine.cores or 1) if machine else 1
 

@@ -1,8 +1,8 @@
 """Runs that are read with changes: with a shorter budget, or imported runs with added facts.
 
-`cfo-bench report --budget` reads runs as if they had ended then; without it, runs of a task with different
-budgets are read at the largest that they share. The source of an imported run may not contain all facts:
-these are taken from the measured runs on the same task, and a notice reports this.
+With `cfo-bench report --budget`, runs are read as if they had ended at this budget; without it, runs of a
+task with different budgets are read at the largest that they share. The source of an imported run may not
+contain all facts: these are taken from the measured runs on the same task, and a notice reports this.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def as_if_ended(runs: Sequence[Run], budget_seconds: float) -> Shortened:
 
     Only trials that ended by then count. Traces of runs with a longer budget are read again, because a digest
     describes the whole run. Runs with a shorter budget are unchanged, and so are references, which scale the
-    scores whatever their budget was. Runs whose method plans with its budget are left out, because it would
-    have asked for other trials.
+    scores whatever their budget was. Runs whose method plans with its budget are left out, because the method
+    would have proposed other trials.
     """
     shorter, n_shortened = _shorter_runs(runs, lambda run: budget_seconds)
     n_methods = sum(not run.is_reference for run in runs)
@@ -173,7 +173,7 @@ def lacks(run: Run, fact: str) -> bool:
 
 
 def completed(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
-    """All runs, the imported ones with the missing facts, and notices about these."""
+    """All runs, with the missing facts of imported runs added, and notices about these."""
     completed_runs: dict[Path, Run] = {}
     notices: dict[tuple[str, str, tuple[str, ...]], list[list[Run]]] = {}
     for on_task in by_task(runs).values():

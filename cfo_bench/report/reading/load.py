@@ -87,7 +87,7 @@ def load(
 def _run_or_message(path: Path) -> Run | str | None:
     """The run without its trials; None if it has not started; a message if its trace can't be read.
 
-    A finished run that is being resumed with other limits is read as it was when it finished.
+    Of a finished run that is being resumed with other limits, the finished part is read.
     """
     try:
         run = read_run(path)
@@ -137,7 +137,7 @@ def _selected(runs: Sequence[Run], selection: Selection) -> list[Run]:
 
 
 def refuse_unknown(kind: str, names: Sequence[str], available: Collection[str]) -> None:
-    """An UnknownNameError for a name of the user that no run has."""
+    """Raise an UnknownNameError for a user's name that no run has."""
     for name in names:
         if not any(is_among(of_run, [name]) for of_run in available):
             raise UnknownNameError(kind, name, map(label, available))

@@ -33,7 +33,7 @@ class Reference:
 
     task: str
     metric: str  # one of METRICS, or SCALED
-    score: float  # as people read it: a higher AUC is better, a lower log-loss
+    score: float  # in the metric's own direction: a higher AUC is better, but a lower log-loss
     source: str  # who published it, and where
     method: str = ""
     learner: str = ""  # empty: any learner may be compared with it

@@ -253,7 +253,7 @@ class Plot:
     bounds: tuple[float, float] = (-math.inf, math.inf)  # the range of possible values
 
     def limits(self) -> tuple[float, float]:
-        """From left to right. They fit the dots and the mark; intervals that are much wider are cut off.
+        """The left and right limit. They fit dots, lines and mark; intervals that are much wider are cut off.
 
         An arrowhead at the edge marks an interval that is cut off.
         """

@@ -63,8 +63,8 @@ class LearnerPart:
     sections: Sequence[BuiltSection]
     styles: Mapping[str, MethodStyle]  # of the methods that are compared, the best first
     leaders: Collection[str]  # the methods that stand out in plots of many
-    curve_tables: Sequence[str | None]  # for each task's scores, the table with its curves
-    notices: Sequence[str] = ()  # facts that a reader needs before the answer
+    curve_tables: Sequence[str | None]  # for each of `scores`, the name of the table with its curves
+    notices: Sequence[str] = ()  # methods, tasks, runs and trials that do not count
 
     def at(self, place: Place) -> list[BuiltSection]:
         """The sections of a part of the page; those without content are absent."""

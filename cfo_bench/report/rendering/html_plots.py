@@ -24,7 +24,7 @@ from cfo_bench.report.rendering.assets import template
 from cfo_bench.report.rendering.charts import is_wide
 from cfo_bench.results.digest import Incumbents
 
-# Tasks whose curves are drawn when the page opens.
+# The number of tasks whose curves are drawn when the page opens.
 FIRST_TASKS = 4
 
 
@@ -175,7 +175,7 @@ def curves_script(
 
 
 def numbers_script(file: PurePosixPath, data: Mapping[str, Any]) -> str:
-    """Numbers of the page as a script, which names itself by its file."""
+    """Numbers of the page as a script, which identifies itself by its file."""
     return f"cfoNumbers({_script_json(layout.href(file))}, {_script_json(data)});\n"
 
 
@@ -235,7 +235,7 @@ def swatch_lines(styles: Iterable[MethodStyle]) -> str:
 
 
 def whole_swatch(style: MethodStyle) -> str:
-    """The same sample without a reference to a line of the page, which may lack the method."""
+    """A `swatch` without a reference to a line of the page, which may lack the method."""
     return f'<svg class="swatch" viewBox="0 0 24 8" aria-hidden="true">{_piece(style)}</svg>'
 
 

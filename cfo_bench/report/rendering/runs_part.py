@@ -35,7 +35,7 @@ _MAX_LETTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class WatchedRun:
-    """A run with its progress and its present trace; None before the trace has a header."""
+    """A run with its progress and its current trace; `run` is None until the trace has a header."""
 
     progress: RunProgress
     run: Run | None
@@ -91,7 +91,7 @@ def _row(watched: WatchedRun) -> str:
 
 
 def _time_left_of(progress: RunProgress) -> str:
-    """The rest of the run's budget; empty for a run that has ended, or with virtual seconds."""
+    """The rest of the run's budget; on the virtual clock, of its trials; empty for a run that has ended."""
     if progress.status not in (RunStatus.RUNNING, RunStatus.WAITING, RunStatus.INTERRUPTED):
         return ""
     if progress.clock == "virtual" or progress.budget_seconds is None:

@@ -243,7 +243,7 @@ def shortened(text: str, max_letters: int) -> str:
 
 
 def short(name: str, max_letters: int) -> str:
-    """A name for a figure: cut off after so many letters, and plain."""
+    """A name for a figure: with at most `max_letters` letters, and plain."""
     return plain(shortened(name, max_letters))
 
 

@@ -30,7 +30,7 @@ def trial_plots(
     leaders: Collection[str],
     tasks: Sequence[tuple[PurePosixPath, TaskTrials]],
 ) -> str:
-    """Switches for the task, the view and the methods, and a plot; `tasks` have their files.
+    """Switches for the task, the view and the methods, and a plot; `tasks` are (file, trials) pairs.
 
     At first only the `leaders` are switched on.
     """

@@ -47,7 +47,7 @@ def sections(results: LearnerResults) -> list[BuiltSection]:
 
 
 def each_section(results: LearnerResults) -> Iterator[BuiltSection]:
-    """The same, each as soon as its numbers are computed; those of plug-ins after ours."""
+    """The same sections, each as soon as its numbers are computed; those of plug-ins come last."""
     files = {"overview"}
     for name in SECTIONS.builtin:
         if (built := built_section(SECTIONS.load(name)(), results)) is not None:
@@ -80,6 +80,6 @@ def built_section(section: Section, results: LearnerResults) -> BuiltSection | N
 
 
 def _files(content: SectionContent) -> set[str]:
-    """The names of its tables and figures, which are those of files."""
+    """The names of its tables and figures, which are also the names of files."""
     tables = [*content.tables, *(table for figure in content.figures for table in figure.tables)]
     return {table.name for table in tables} | {figure.name for figure in content.figures}

@@ -37,7 +37,7 @@ MAX_MOVED = 300
 # The width of a marker, as a share of an axis.
 _MARKER = 0.022
 _PANEL_COLUMNS = 3
-# The number of hyperparameters that are drawn; the table has all.
+# At most this number of hyperparameters are drawn; the table has all.
 _MAX_PANELS = 12
 
 
@@ -293,12 +293,12 @@ def _medians_in_words(best: Table, names: tuple[str, str]) -> str:
 
 def _seconds(best: Table) -> dict[str, list[float]]:
     """The evaluation times of each method's best configurations, without those of 0 s: the axis is log."""
-    positive = replace(best, rows=[row for row in best.rows if row[-1]])  # the last column are the seconds
+    positive = replace(best, rows=[row for row in best.rows if row[-1]])  # the last column has the seconds
     return positive.values_by_method("seconds")
 
 
 class FootprintSection(Section):
-    """The hyperparameters over time; None if no configuration of an incumbent with a number is known."""
+    """The hyperparameters over time; absent if no incumbent has a hyperparameter that is a number."""
 
     name = "footprint"
     title = "The search over time"

@@ -89,7 +89,7 @@ def _printed(results: LearnerResults, references: References) -> Table:
         "metric": [f"{task.metric_facts} ({part(task)})" for task in results.scores],
         "over": [task.over for task in results.scores],
     }
-    # What is the same for all tasks is in the title and in the note, and not in every row.
+    # Facts that are the same for all tasks are in the title and in the note, and not in every row.
     columns = {name: texts for name, texts in facts.items() if len(set(texts)) > 1}
     rows: list[list[CellValue]] = []
     for at, task in enumerate(results.scores):
@@ -323,7 +323,7 @@ def sheets(
 ) -> list[Figure]:
     """Sheets with a plot for each task and a dot for each row of `means`; `metrics` are by task.
 
-    The value of a dot is in the last column of `folds`, which has it for each fold; `others` are published
+    The last column of `folds` names the value of a dot, and has it for each fold; `others` are published
     scores.
     """
     tasks = list(dict.fromkeys(str(row[0]) for row in means.rows))
@@ -370,7 +370,7 @@ def draw_sheet(
     folds: Table,
     others: Table | None = None,
 ) -> Canvas:
-    """One plot for each task, with a row for each of the methods that is in one of them."""
+    """One plot for each task, with a row for each method that is in one of them."""
     column = folds.columns[-1]
     is_difference = column == "difference"
     lines: dict[str, list[tuple[float, str]]] = {}
@@ -405,7 +405,7 @@ def draw_sheet(
 
 
 class HoldoutSection(Section):
-    """Validation and test scores; None if no run has a test score."""
+    """Validation and test scores; absent if no run has a test score."""
 
     name = "holdout"
     title = "Validation and test"

@@ -188,7 +188,7 @@ def _shares(results: LearnerResults, by_task: Table) -> Table:
 
 
 def _programs(results: LearnerResults) -> dict[str, RoundTrips]:
-    """The methods that are programs of their own."""
+    """The round trips of each method that is a program of its own."""
     trips = {method: round_trips(_runs_of(results, method)) for method in results.methods}
     return {method: of_method for method, of_method in trips.items() if of_method is not None}
 
@@ -254,7 +254,7 @@ def _budget(results: LearnerResults) -> Table:
 
 
 def _threads(results: LearnerResults) -> Table:
-    """It has no rows if no run has measured its threads: on the virtual clock, and by older versions."""
+    """The table has no rows if no run has measured its threads: virtual clock, or an older version."""
     rows: list[list[CellValue]] = []
     for method in results.methods:
         runs = _runs_of(results, method)

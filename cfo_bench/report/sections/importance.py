@@ -26,7 +26,7 @@ _COLOURS = ("#FFFFFF", "#5B8DB8")
 
 
 class ImportanceSection(Section):
-    """None if it was not requested."""
+    """Absent if it was not requested."""
 
     name = "importance"
     title = "Importance of the hyperparameters"

@@ -13,8 +13,8 @@ from cfo_bench.report.sections.final_scores import measured_on
 
 
 class LearnersSection(Section):
-    """The same for all learners. None if no two were tuned by the same method on the same task under the same
-    conditions.
+    """The same for all learners. Absent if no two were tuned by the same method on the same task under the
+    same conditions.
     """
 
     name = "learners"

@@ -20,7 +20,7 @@ _LOSS, _COST = "#D55E00", "#0072B2"
 
 
 class NeighboursSection(Section):
-    """None if the runs have no study of nearest neighbours."""
+    """Absent if the runs have no study of nearest neighbours."""
 
     name = "neighbours"
     title = "Loss and cost against the number of neighbours"

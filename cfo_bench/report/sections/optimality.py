@@ -117,7 +117,7 @@ def _scales(results: LearnerResults) -> tuple[str, ...]:
 
 
 class PaperSection(Section):
-    """The paper's cells next to ours; None if the paper has none of these learners, tasks or methods."""
+    """The paper's cells next to ours; absent if the paper has none of these learners, tasks or methods."""
 
     name = "paper"
     title = "Comparison with the paper's table"
@@ -149,7 +149,7 @@ class PaperSection(Section):
 
 
 def _paper_names(results: LearnerResults) -> dict[str, str]:
-    """The paper's name of each task. A recording names the data of the paper that it was made of."""
+    """The paper's name of each task. A recording states which data of the paper it is of."""
     return {run.task: run.header.data.paper_task or run.task for run in results.runs}
 
 

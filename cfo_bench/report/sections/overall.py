@@ -33,7 +33,7 @@ _FLOOR = 0.0
 # The width of a marker, as a share of the axis, and its height in inches.
 _MARKER = 0.03
 _LANE_INCHES = 0.065
-# How much is seen of a marker that did not reach the best score.
+# The opacity of a marker if the method did not reach the best score.
 _PALE = 0.35
 
 
@@ -219,7 +219,6 @@ def draw_times(cells: Table, shares: Table, seconds: str) -> Canvas:
 
 
 def _paint_markers(axes: Axes, records: Sequence[dict[str, Any]], **how: Any) -> None:
-    """A marker for each record."""
     for method in dict.fromkeys(row["method"] for row in records):
         x, y = ([row[name] for row in records if row["method"] == method] for name in ("x", "y"))
         marker, colour = style_of(method).marker, style_of(method).colour

@@ -123,7 +123,7 @@ def curve_table(results: LearnerResults, task: TaskScores) -> Table:
 
 
 def chosen_tasks(results: LearnerResults, tasks: Sequence[str]) -> list[str]:
-    """The paper's six; a missing one is replaced by the smallest or largest of its problem, or any other."""
+    """The paper's six tasks; for a missing one, the smallest or largest of its problem, or any other."""
     about = {run.task: (run.header.problem, run.header.data.rows or 0) for run in results.runs}
     by_key = {re.sub("[^a-z0-9]", "", task.lower()): task for task in tasks}
     slots: list[str | None] = [by_key.get(key) for key, _, _ in _CHOSEN]

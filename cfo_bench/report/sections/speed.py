@@ -166,7 +166,7 @@ class SpeedUpsSection(Section):
 
 
 def _marker(row: Mapping[str, Any]) -> str:
-    """A dot; a triangle if only one of the two reached the target, which points to the true factor."""
+    """A dot; if only one of the two reached the target on some tasks, a triangle towards the true factor."""
     if bool(row["only_baseline"]) == bool(row["only_method"]):
         return "o"
     return ">" if row["only_baseline"] else "<"
@@ -334,7 +334,6 @@ def _regret(results: LearnerResults, folds: TargetFolds) -> Table:
 
 
 def _at_moments(results: LearnerResults, folds: TargetFolds) -> Table:
-    """The shares at three moments."""
     moments = np.array([0.01, 0.1, 1.0])
     shares = {method: reached(folds, method, moments).tolist() for method in results.ranking.methods}
     return Table(

@@ -1,5 +1,4 @@
-"""The sources of data, one per file. They are used only by the other modules of `tasks/`, and by
-`models/script`, which copies `files.csv_form`.
+"""The sources of data, one per file. `models/script` copies `files.csv_form`.
 
 files, data_folder       a file, or a folder of files with an index
 built_in, plugin_tasks   tasks of packages that are installed

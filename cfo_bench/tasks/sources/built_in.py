@@ -109,7 +109,7 @@ def _nothing(n_rows: int) -> tuple[Array, Array]:
 # --- recordings ------------------------------------------------------------------------------------
 
 
-# The prefix of a task's name, and a learner with its recordings.
+# The learner that looks up the recordings, by the prefix of the tasks' names.
 RECORDED_LEARNERS = {"hpobench": "hpobench-mlp", "hpolib": "hpolib", "yahpo": "yahpo:SCENARIO"}
 
 

@@ -37,7 +37,7 @@ class OpenMLHome:
         return urlparse(self.server).netloc
 
     def folder(self, root: Path | None = None) -> Path:
-        """The part for our server of the client's cache, or of another cache at `root`."""
+        """The folder of the configured server in the client's cache, or in another cache at `root`."""
         return (root or self.root).joinpath(*reversed(self.host.split(".")))
 
 
@@ -123,7 +123,7 @@ def data_file(folder: Path, data_id: str) -> Path | None:
 
 
 def bring(home: OpenMLHome, scratch: Path, files: tuple[Path, ...]) -> None:
-    """Makes a copy of the cache at `scratch`, because the client deletes and rewrites files.
+    """Copies these files of the cache to `scratch`, because the client deletes and rewrites files.
 
     Tables may be large: they are linked, not copied. The client only reads them.
     """

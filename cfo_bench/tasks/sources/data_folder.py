@@ -32,7 +32,7 @@ class FolderRow:
 
 
 def read_index(folder: Path, given_by: str) -> list[FolderRow]:
-    """The data sets of the folder in its order. An error names `given_by`, the source of the path."""
+    """The data sets of the folder in the order of its index. An error names `given_by`, the path's source."""
     index = Path(os.path.expanduser(folder)).resolve() / "index.csv"
     if not index.parent.is_dir():
         raise DataError(f"no folder {str(folder)!r}: {given_by} must name a folder that has an index.csv")

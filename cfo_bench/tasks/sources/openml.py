@@ -179,7 +179,7 @@ def read_splits(path: Path, n_rows: int, where: str) -> tuple[Array | None, str 
     """For each row the fold of the first repeat that holds it out, -1 for none; or the reason for having no
     folds.
 
-    Reading the file here takes a tenth of the client's time, which makes Python objects of every line.
+    Reading the file here takes a tenth of the time of the client, which makes Python objects of every line.
     """
     header = []
     with path.open(encoding="utf-8") as file:

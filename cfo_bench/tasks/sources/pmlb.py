@@ -51,7 +51,7 @@ def fetch(origin: Origin, scratch: Path, offline: bool) -> Fetched:
             raise Unavailable("its file is cut off or damaged", again=local is None) from None
         unknown = "resol" in str(error)
         raise Unavailable(
-            "its address is not known local" if unknown else "no connection", again=not unknown
+            "its address is not known here" if unknown else "no connection", again=not unknown
         ) from None
     except ValueError as error:
         if "not found" in str(error):  # the package reports this for every status except 200

@@ -1,6 +1,6 @@
 // A plot with one line for each method, as SVG, with the methods' names at the ends of the lines.
 // A curve of the explorer is a step function: from t[i] on, the mean over folds is mean[i], with
-// low[i]…high[i] around it. Other charts set in `task` what differs.
+// low[i]…high[i] around it. Other charts state in `task` what differs.
 "use strict";
 
 class CurveChart {
@@ -11,7 +11,7 @@ class CurveChart {
   static #MOST_COLOURED = 8; // with more methods only the leaders are in colour
 
   /** `view` is shared by all panels: { off: Set of methods, logTime, logValue, asScore, band }.
-   *  A `logValue` of null leaves it to `task.log`. */
+   *  If `logValue` is null, `task.log` decides. */
   constructor(panel, task, view) {
     this.panel = panel;
     this.task = task;
@@ -28,7 +28,7 @@ class CurveChart {
     this.reset.addEventListener("click", () => this.zoom(null));
     (panel.closest("figure") ?? panel).querySelector("button.svg").addEventListener("click", () => this.save());
     this.#listen();
-    this.svg.setAttribute("aria-label", this.#summary()); // it is drawn later, when its size is known
+    this.svg.setAttribute("aria-label", this.#summary()); // the plot is drawn later, when its size is known
     new ResizeObserver(() => this.draw()).observe(panel);
   }
 

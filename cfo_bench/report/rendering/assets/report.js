@@ -184,7 +184,7 @@ for (const part of all(".trials")) {
     const file = task.value;
     try {
       const numbers = await cfoNumbers.load(file);
-      if (file !== task.value) return; // another one was chosen meanwhile
+      if (file !== task.value) return; // another task was chosen meanwhile
       plot?.remove();
       const off = new Set(methods.filter((box) => !box.checked).map((box) => box.value));
       plot = new TrialPlot(panel, numbers, off, views.find((box) => box.checked).value);

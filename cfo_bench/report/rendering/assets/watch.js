@@ -8,7 +8,7 @@
   const part = document.getElementById("runs");
   const connection = document.getElementById("connection");
   const shown = { report: Number(part.dataset.report), runs: Number(part.dataset.runs) };
-  const html = new Map(); // of the parts, as they were received
+  const html = new Map(); // by the id of a part: the HTML that was last received
 
   const localTime = (time) => { time.textContent = new Date(time.dateTime).toLocaleTimeString(); };
   all("time", part).forEach(localTime);
@@ -49,7 +49,8 @@
   const keep = () => {
     const folds = Object.fromEntries(all("details").map((fold) => [foldKey(fold), fold.open]));
     const choices = Object.fromEntries(all("input, select").map((control) => [controlKey(control), chosen(control)]));
-    // What is being read belongs to the last element that begins above it. That one may be absent from the next report.
+    // The reader's place belongs to the last element that begins above it. The next report may lack this one,
+    // so several are kept.
     const begun = all(`main ${named}`).filter((element) => seen(element.id) && top(element) < innerHeight / 2);
     const places = begun.slice(-20).map((element) => [element.id, top(element)]);
     sessionStorage.setItem(KEPT, JSON.stringify({ folds, choices, places }));
@@ -68,8 +69,8 @@
       const choice = kept.choices[controlKey(control)] ?? chosen(control);
       if (choice !== chosen(control)) choose(control, choice);
     }
-    // Charts that are drawn later don't move what is in the window: they have their place (watch.css), and browsers
-    // anchor the rest.
+    // Charts that are drawn later don't move what is in the window: their place is reserved (watch.css), and
+    // browsers anchor the rest.
     const place = kept.places.findLast(([id]) => seen(id));
     if (place) scrollBy({ top: top(seen(place[0])) - place[1], behavior: "instant" });
   };
@@ -100,7 +101,7 @@
       return;
     }
     if (runs) showRuns(runs);
-    if (now.report !== shown.report && getSelection().type !== "Range") { // else it waits for the reader
+    if (now.report !== shown.report && getSelection().type !== "Range") { // a reload would lose a selection
       location.reload();
     }
   };
