@@ -232,7 +232,7 @@ def _row(config: Config, result: Result) -> dict[str, Any]:
     return {
         "status": str(result.status),
         "loss": result.loss,
-        "seconds": result.fit_seconds + result.validate_seconds,
+        "seconds": result.seconds,
         "error": result.error,
         **{f"{CONFIG_PREFIX}{name}": value for name, value in config.items()},
     }

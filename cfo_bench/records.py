@@ -108,6 +108,11 @@ class Result(NamedTuple):
         return cls(TrialStatus.FAILED, None, fit_seconds, validate_seconds, error=f"the loss is {loss}")
 
     @property
+    def seconds(self) -> float:
+        """The duration of the trial."""
+        return self.fit_seconds + self.validate_seconds
+
+    @property
     def value(self) -> float:
         """The loss as a method sees it: +inf for a trial that is not `ok`."""
         if self.status is not TrialStatus.OK or self.loss is None or not math.isfinite(self.loss):

@@ -91,7 +91,7 @@ def _show_registry(registry: Registry, name: str | None, as_json: bool) -> None:
             | ({"group": row.group, "source": row.source or None} if has_groups else {})
             for name, row in rows
         ]
-        show(as_dicts, as_json)
+        show_json(as_dicts)
         return
     as_dicts = [
         {
@@ -105,7 +105,7 @@ def _show_registry(registry: Registry, name: str | None, as_json: bool) -> None:
     ]
     cells = [list(map(str, row.values())) for row in as_dicts]
     if fits_terminal(text_table(list(as_dicts[0]), cells)):
-        show(as_dicts, as_json)
+        show(as_dicts)
     else:
         _show_below_each_other(rows)
 

@@ -57,6 +57,5 @@ def replay(trace: Path, budgets: Sequence[float], trust_method: bool, as_json: b
             }
             for standing in standings
         ],
-        False,
         right=("budget", "trials", "best loss", metric, "found at"),
     )

@@ -62,7 +62,7 @@ def tasks(
             }
             for row in rows
         ]
-        show(table, as_json, right=("rows", "features"))
+        show(table, right=("rows", "features"))
 
 
 @tasks.command("show", short_help="Describe a task's data, or how a file is interpreted.")
@@ -116,7 +116,7 @@ def show_task(
             print_text(f"{key.replace('_', ' '):{width}}  {_text(value)}", err=False)
     if columns:
         print_text("", err=False)
-        show(columns[:_MAX_COLUMNS], as_json=False, right=("missing", "different"))
+        show(columns[:_MAX_COLUMNS], right=("missing", "different"))
     if len(columns) > _MAX_COLUMNS:
         print_text(f"and {len(columns) - _MAX_COLUMNS} more columns (all of them with --json)", err=False)
 

@@ -95,7 +95,7 @@ class BoTorchMethod(Packaged[Proposal]):
         return dict(zip(names, proposal.values, strict=True)), self._asked_for(proposal)
 
     def learn(self, token: Proposal, result: Result) -> None:
-        seconds = max(result.fit_seconds + result.validate_seconds, SHORTEST_SECONDS)
+        seconds = max(result.seconds, SHORTEST_SECONDS)
         for (proposal, spent), loss in self._losses.admit((token, seconds), result):
             self._observations.append(Observation(proposal, loss, spent))
 

@@ -83,8 +83,8 @@ class DEHB(OnLevels[dict[str, Any]]):
         return {param.name: _value_at(param, float(share)) for param, share in shares}, job
 
     def learn(self, token: dict[str, Any], result: Result) -> None:
-        seconds = result.fit_seconds + result.validate_seconds
-        self._dehb.tell(token, {"fitness": min(result.value, LARGEST_LOSS), "cost": seconds})
+        outcome = {"fitness": min(result.value, LARGEST_LOSS), "cost": result.seconds}
+        self._dehb.tell(token, outcome)
         self._dehb.clean_inactive_brackets()  # as in the package's own loop; otherwise each ask takes longer
 
     def rows_of(self, token: dict[str, Any]) -> int | None:

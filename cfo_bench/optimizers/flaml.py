@@ -76,9 +76,8 @@ class FlamlCFO(Packaged[tuple[str, dict[str, Any]]]):
 
     def learn(self, token: tuple[str, dict[str, Any]], result: Result) -> None:
         name, config = token
-        seconds = result.fit_seconds + result.validate_seconds
         # An infinite loss, as FLAML's own AutoML reports a training that failed: never an improvement.
-        outcome = {"loss": result.value, "seconds": seconds, "config": config, "training_iteration": 0}
+        outcome = {"loss": result.value, "seconds": result.seconds, "config": config, "training_iteration": 0}
         # Both calls, as in FLAML's own `tune.run`; the second alone leads to other configurations.
         self._searcher.on_trial_result(name, outcome)
         self._searcher.on_trial_complete(name, outcome)

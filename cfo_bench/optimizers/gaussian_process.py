@@ -92,8 +92,7 @@ class GPEI(Packaged[SkoptPoint]):
         return dict(zip((param.name for param in self.searched), point, strict=True)), point
 
     def learn(self, token: SkoptPoint, result: Result) -> None:
-        seconds = result.fit_seconds + result.validate_seconds
-        due = self._losses.admit((token, seconds), result)
+        due = self._losses.admit((token, result.seconds), result)
         for i, ((point, spent), loss) in enumerate(due, start=1):
             self._observed.append(loss)
             if self._is_xi_of_spread:  # before the tell, which computes the next point

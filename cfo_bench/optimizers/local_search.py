@@ -169,8 +169,7 @@ class LocalSearch(Generic[Thread]):
         if waiting is None or waiting[0].number != trial.number:
             raise ValueError(f"got the result of trial {trial.number}, which is not waiting for one")
         loss = result.value
-        seconds = result.fit_seconds + result.validate_seconds
-        self.threads[trial.thread].receive(waiting[1], loss, seconds)
+        self.threads[trial.thread].receive(waiting[1], loss, result.seconds)
         self._waiting[trial.thread] = None
         if self.best is None or loss < self.best[1]:
             self.best = (trial.config, loss)

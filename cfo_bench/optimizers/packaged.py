@@ -136,7 +136,7 @@ class CostCooling:
         self._spent, self._spent_at_first, self._results = 0.0, 0.0, 0
 
     def count(self, result: Result) -> None:
-        self._spent += result.fit_seconds + result.validate_seconds
+        self._spent += result.seconds
         self._results += 1
         if self._results == self._n_initial:
             self._spent_at_first = self._spent

@@ -143,9 +143,8 @@ class SMAC(Packaged[Any]):
 
         statuses = {Status.OK: StatusType.SUCCESS, Status.MEMORY: StatusType.MEMORYOUT}
         for (info, outcome), loss in self._losses.admit((token, result), result):
-            seconds = outcome.fit_seconds + outcome.validate_seconds
             status = statuses.get(outcome.status, StatusType.CRASHED)
-            self._facade.tell(info, TrialValue(cost=loss, time=seconds, status=status), save=False)
+            self._facade.tell(info, TrialValue(cost=loss, time=outcome.seconds, status=status), save=False)
 
 
 class SMACFidelity(OnLevels[Any], SMAC):

@@ -369,6 +369,11 @@ class TrialRecord(Struct, frozen=True, tag_field="kind", tag="trial", omit_defau
         if self.started > self.ended:
             raise ValueError(f"it ended at {self.ended}, before it started at {self.started}")
 
+    @property
+    def seconds(self) -> float:
+        """The duration of the trial, without the method's own time."""
+        return self.fit_seconds + self.validate_seconds
+
     def result(self) -> Result:
         """The result that the method received, for a replay."""
         return Result(

@@ -295,7 +295,7 @@ class InProcessPool:
         trial, self._trial = self._trial, None
         assert trial is not None
         result = self._referee.evaluate(self.objective, trial, self._deadline)
-        self._clock.account(result.fit_seconds + result.validate_seconds)
+        self._clock.account(result.seconds)
         return Evaluated(trial, result, self._clock.now())
 
 

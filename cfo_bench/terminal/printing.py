@@ -79,11 +79,8 @@ def show_json(value: object) -> None:
     click.echo(text if text == printable(text) else json.dumps(value, indent=2))
 
 
-def show(rows: Sequence[Mapping[str, Any]], as_json: bool, right: Sequence[str] = ()) -> None:
-    """Print rows as a table, with the columns in `right` right-aligned, or as a JSON list of objects."""
-    if as_json:
-        show_json(rows)
-        return
+def show(rows: Sequence[Mapping[str, Any]], right: Sequence[str] = ()) -> None:
+    """Print rows as a table, with the columns in `right` right-aligned."""
     columns = list(rows[0])
     cells = [["" if row[column] is None else str(row[column]) for column in columns] for row in rows]
     show_table(columns, cells, [columns.index(column) for column in right])

@@ -212,7 +212,7 @@ class Findings:
 def points(run: Run) -> list[tuple[int, float, float]]:
     """(K, loss, cost) of the trials that have a loss, by K; the cost is the paper's, fit and validation."""
     measured = sorted(
-        (int(trial.config["k"] or 0), trial.loss, trial.fit_seconds + trial.validate_seconds)
+        (int(trial.config["k"] or 0), trial.loss, trial.seconds)
         for trial in run.trials
         if trial.loss is not None
     )

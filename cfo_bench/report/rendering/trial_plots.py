@@ -108,9 +108,8 @@ def _evenly(n: int, most: int) -> list[int]:
 
 
 def _row(trial: TrialRecord, is_incumbent: bool, names: Sequence[str]) -> list[Any]:
-    cost = trial.fit_seconds + trial.validate_seconds
     values = [_short(trial.config.get(name)) for name in names]
-    return [trial.number, _short(trial.loss), _short(cost), int(is_incumbent), *values]
+    return [trial.number, _short(trial.loss), _short(trial.seconds), int(is_incumbent), *values]
 
 
 def _short(value: Any) -> Any:
