@@ -165,6 +165,10 @@ class RunSpec(Settings, RunKey):
         Affects.COMPARISON, plural="options of the learner", default_factory=dict
     )
 
+    @property
+    def limits(self) -> RunLimits:
+        return RunLimits(self.budget_seconds, self.max_trials)
+
 
 class StartedTrial(NamedTuple):
     """A trial that is being evaluated: it has no result yet."""

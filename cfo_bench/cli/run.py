@@ -67,7 +67,6 @@ def run(
     """
     from cfo_bench.engines import scheduling
     from cfo_bench.engines.suite_runs import run_suite, runs_of
-    from cfo_bench.results.limits import limits_of
     from cfo_bench.results.summary import comparable_traces
     from cfo_bench.suite.choices import parse_options
     from cfo_bench.suite.expansion import parse_shard
@@ -96,7 +95,7 @@ def run(
             print_text(f"--shard {shard}: the suite has fewer runs, and none is left for this shard")
             return 0
         outcome = run_suite(runs, force=force, on_event=show)
-    limits = limits_of(runs.specs[0])  # all runs of a suite have the same limits
+    limits = runs.specs[0].limits  # all runs of a suite have the same limits
     earlier = comparable_traces(chosen.results, outcome.traces, limits)
     print_summary(outcome.traces, chosen.results, as_json, quiet, limits, earlier)
     return outcome.exit_code

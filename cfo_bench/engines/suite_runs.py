@@ -32,7 +32,6 @@ from cfo_bench.results.folder import check_no_links
 from cfo_bench.results.limits import (
     in_words,
     is_done,
-    limits_of,
     past_run,
     refuse_other_limits,
     spent_seconds,
@@ -479,7 +478,7 @@ def _facts(
     unfinished = set()
     for spec, past in zip(runs.specs, pasts, strict=True):
         first.setdefault((spec.task, spec.learner), spec)
-        if past is None or not is_done(past, limits_of(spec)):
+        if past is None or not is_done(past, spec.limits):
             unfinished.add((spec.task, spec.learner))
     facts: dict[tuple[str, str], TaskFacts] = {}
     inspected: dict[str, None] = {}  # in order, each once

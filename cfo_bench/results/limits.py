@@ -22,10 +22,6 @@ from cfo_bench.results.trace import path_of
 from cfo_bench.values import duration
 
 
-def limits_of(spec: RunSpec) -> RunLimits:
-    return RunLimits(spec.budget_seconds, spec.max_trials)
-
-
 def is_done(run: Run, asked: RunLimits) -> bool:
     """Whether a trace contains everything that a run with these limits would have.
 
@@ -142,7 +138,7 @@ def _n_unaffected(past: Run) -> int:
         is_tell_cut = past.end is not None and past.end.cut_tell_seconds > 0 and trial.tell_seconds is None
         if is_tell_cut and all(later.status is TrialStatus.TIMEOUT for later in past.trials[count + 1 :]):
             return count
-        told_at = max(told_at, trial.ended + (trial.tell_seconds or 0.0))
+        told_at = max(told_at, trial.told_at)
         asked = trial.asked or min(count + parallel, limits.max_trials or count + parallel)
         is_last_ask = told_at >= limits.budget_seconds or (
             limits.max_trials is not None and asked >= limits.max_trials
@@ -174,7 +170,7 @@ def _with_first(run: Run, max_trials: int) -> Run:
     trials = [trial for trial in run.trials if trial.number < max_trials]
     if len(run.trials) <= max_trials or len(trials) < max_trials:
         return run.with_trials(run.trials, run.end, header)
-    elapsed = max(trial.ended + (trial.tell_seconds or 0.0) for trial in trials)
+    elapsed = max(trial.told_at for trial in trials)
     return run.with_trials(trials, new_end(EndReason.MAX_TRIALS, elapsed, trials, run.end), header)
 
 
@@ -259,7 +255,7 @@ def refuse_other_limits(
         and (
             why := why_not_extended(
                 run,
-                limits_of(spec),
+                spec.limits,
                 method_label(spec) not in not_resumable,
                 method_label(spec) in knows_budget,
             )
@@ -296,7 +292,7 @@ def in_words(specs: Sequence[RunSpec], past: Sequence[Run | None]) -> str:
 def spent_seconds(specs: Sequence[RunSpec], past: Sequence[Run | None]) -> dict[str, float]:
     """The spent part of the budgets of runs that have started, by run id: all of it if the run is done."""
     return {
-        run_id(spec): spec.budget_seconds - budget_left(run, limits_of(spec))
+        run_id(spec): spec.budget_seconds - budget_left(run, spec.limits)
         for spec, run in zip(specs, past, strict=True)
         if run is not None
     }
@@ -305,7 +301,7 @@ def spent_seconds(specs: Sequence[RunSpec], past: Sequence[Run | None]) -> dict[
 def _plan(run: Run | None, spec: RunSpec) -> str:
     if run is None:
         return _NEW
-    asked = limits_of(spec)
+    asked = spec.limits
     if is_done(run, asked):
         is_whole = run.is_finished and not is_longer(run, asked)
         return _DONE if is_whole else _LONGER

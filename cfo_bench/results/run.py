@@ -40,7 +40,7 @@ from cfo_bench.results.schema import (
     decode_header,
     decode_lines,
     decode_trials,
-    with_limits,
+    resumed_header,
 )
 from cfo_bench.results.trace import counting_trials, is_trial, split_lines, trials_crc32, whole_lines
 from cfo_bench.space import Space
@@ -131,7 +131,7 @@ class Run:
 
     @property
     def limits(self) -> RunLimits:
-        return RunLimits(self.spec.budget_seconds, self.spec.max_trials)
+        return self.spec.limits
 
     @property
     def budget_seconds(self) -> float:
@@ -145,7 +145,7 @@ class Run:
     @property
     def told_seconds(self) -> float:
         """The reading of the run's clock after the last tell; a resumed run continues from there."""
-        return max((trial.ended + (trial.tell_seconds or 0.0) for trial in self.trials), default=0.0)
+        return max((trial.told_at for trial in self.trials), default=0.0)
 
     @property
     def error(self) -> str | None:
@@ -427,9 +427,7 @@ def _by_checksum(path: Path, text: bytes) -> Run | None:
             others = [(at, decode(line)) for at, line in enumerate(lines) if not is_trial(line)]
             n_trials = _check_others(others, len(lines))
             resumes = [record for _, record in others if isinstance(record, ResumeRecord)]
-        header = _header(path, text[:first])
-        for resume in resumes:
-            header = with_limits(header, resume.limits)
+        header = resumed_header(_header(path, text[:first]), resumes)
         budget = header.spec.budget_seconds
         stored = stored_digest(end, budget)
         if n_trials is None:
@@ -490,12 +488,11 @@ def _checked(path: Path, header: Header, lines: list[Line]) -> Run:
             trials.append(line)
         elif isinstance(line, ResumeRecord):
             resumes.append(line)
-            del trials[max(len(trials) - line.superseded, 0) :]
+            line.drop_superseded(trials)
         else:
             pauses = line.pauses
     _check_numbers(trials, header.spec.parallel)
-    for resume in resumes:
-        header = with_limits(header, resume.limits)
+    header = resumed_header(header, resumes)
     last = lines[-1] if lines else None
     reached = 0.0
     if last is not None:
@@ -583,7 +580,7 @@ def _first_bad_line(header: Header, lines: list[bytes]) -> tuple[int, str]:
                 numbers.add(line.number)
                 continue
             if isinstance(line, ResumeRecord):
-                del trials[max(len(trials) - line.superseded, 0) :]
+                line.drop_superseded(trials)
                 numbers = {trial.number for trial in trials}
             _check_count(line, len(trials))
         except BadLineError as error:

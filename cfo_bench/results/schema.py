@@ -10,7 +10,7 @@ In a line a field that has its default is left out, unless the default is `alway
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -374,6 +374,11 @@ class TrialRecord(Struct, frozen=True, tag_field="kind", tag="trial", omit_defau
         """The duration of the trial, without the method's own time."""
         return self.fit_seconds + self.validate_seconds
 
+    @property
+    def told_at(self) -> float:
+        """The reading of the run's clock after the tell."""
+        return self.ended + (self.tell_seconds or 0.0)
+
     def result(self) -> Result:
         """The result that the method received, for a replay."""
         return Result(
@@ -450,6 +455,10 @@ class ResumeRecord(Struct, frozen=True, kw_only=True, tag_field="kind", tag="res
         if self.superseded and self.limits is None:
             raise ValueError("superseded is allowed only with limits")
 
+    def drop_superseded(self, trials: list[Any]) -> None:
+        """Remove the trials before this line that no longer count."""
+        del trials[max(len(trials) - self.superseded, 0) :]
+
 
 class Pause(Struct, frozen=True):
     """A time in which a run was stopped, for example by Ctrl-Z."""
@@ -521,6 +530,13 @@ def with_limits(header: Header, limits: RunLimits | None) -> Header:
         return header
     spec = replace(header.spec, budget_seconds=limits.budget_seconds, max_trials=limits.max_trials)
     return msgspec.structs.replace(header, spec=spec)
+
+
+def resumed_header(header: Header, resumes: Iterable[ResumeRecord]) -> Header:
+    """The header of a run with the limits of its last resume."""
+    for resume in resumes:
+        header = with_limits(header, resume.limits)
+    return header
 
 
 # --- encoding and decoding ------------------------------------------------------------------------

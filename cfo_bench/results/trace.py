@@ -32,7 +32,7 @@ from cfo_bench.results.schema import (
     decode_header,
     decode_trials,
     encode,
-    with_limits,
+    resumed_header,
 )
 
 # Seconds that a writer waits for the lock, because a killed process may take a moment to die.
@@ -103,7 +103,7 @@ def counting_trials(lines: Sequence[bytes]) -> tuple[list[bytes], list[ResumeRec
             trials.append(line)
         elif line.startswith(_RESUME) and isinstance(record := decode(line), ResumeRecord):
             resumes.append(record)
-            del trials[max(len(trials) - record.superseded, 0) :]
+            record.drop_superseded(trials)
     return trials, resumes
 
 
@@ -221,9 +221,7 @@ def sealed_end(end: EndRecord, text: bytes) -> EndRecord:
     crc32 = trials_crc32(lines)
     try:
         texts, resumes = counting_trials(lines)
-        header = decode_header(first)
-        for resume in resumes:
-            header = with_limits(header, resume.limits)
+        header = resumed_header(decode_header(first), resumes)
         return sealed(end, header, decode_trials(texts), crc32)
     except (BadLineError, *DECODE_ERRORS, MemoryError):  # a report then reads every line
         return msgspec.structs.replace(end, trials_crc32=crc32)

@@ -16,7 +16,7 @@ from cfo_bench.files.writing import open_file
 from cfo_bench.learners import LEARNERS
 from cfo_bench.machine.processes import adopt_orphans, die_with_parent, end_children, leave_stopping_to_others
 from cfo_bench.optimizers import METHODS
-from cfo_bench.results.limits import limits_of, resumed_with
+from cfo_bench.results.limits import resumed_with
 from cfo_bench.results.run import Run, read_run
 from cfo_bench.results.schema import AnyLine, TrialRecord, encode
 from cfo_bench.results.trace import TraceWriter
@@ -43,7 +43,7 @@ def main(job: Job, page_path: Path, log_path: Path, answer: Connection, fresh: b
         _redirect_output(log_path)
         past = None if fresh else read_run(job.trace_path, parse_trials=True)
         if past is not None:
-            past = resumed_with(past, limits_of(job.spec))
+            past = resumed_with(past, job.spec.limits)
         with closing(LivePage.join(page_path)) as page, closing(runner.run(job, past, page, why)) as records:
             first = next(records)  # an old trace is removed only now, when a new line replaces it
             with TraceWriter(job.trace_path) as writer:

@@ -18,7 +18,7 @@ from cfo_bench.machine.processes import signal_name
 from cfo_bench.records import EndReason, Result, StartedTrial, Status
 from cfo_bench.results.comparability import check_resumable
 from cfo_bench.results.folder import log_path
-from cfo_bench.results.limits import is_done, is_longer, limits_of, resumed_with, shortened, why_ended
+from cfo_bench.results.limits import is_done, is_longer, resumed_with, shortened, why_ended
 from cfo_bench.results.run import Run, cached_run, read_run
 from cfo_bench.results.schema import EndRecord, TrialRecord, trial_record
 from cfo_bench.results.trace import TraceWriter, set_aside
@@ -107,7 +107,7 @@ def prepare_to_resume(job: Job, page: LivePage, say: Say) -> Run | None:
     if past.is_finished:
         if not job.replays:
             raise TraceError(f"{path}: {CANT_RESUME}, so it can't be given other limits: use --force")
-        resumed = resumed_with(past, limits_of(job.spec))
+        resumed = resumed_with(past, job.spec.limits)
         say(f"{path}: {why_ended(past)}; resumed at {resumed.told_seconds:.1f} s of its clock")
         return resumed
     with TraceWriter(path) as writer:
@@ -132,7 +132,7 @@ def end_by(job: Job) -> EndRecord | None:
 
     A longer run is read as if it had ended at these limits.
     """
-    path, asked = job.trace_path, limits_of(job.spec)
+    path, asked = job.trace_path, job.spec.limits
     past = cached_run(path)
     if past is None:
         return None

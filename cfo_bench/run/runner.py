@@ -33,7 +33,6 @@ from cfo_bench.results.comparability import (
     data_identity,
 )
 from cfo_bench.results.folder import log_path
-from cfo_bench.results.limits import limits_of
 from cfo_bench.results.run import Run
 from cfo_bench.results.schema import AnyLine, OwnCode, ResumeRecord
 from cfo_bench.run.checks import check_clock, check_problem, learner_of, load_fold
@@ -99,7 +98,7 @@ def run(job: Job, past: Run | None, page: LivePage, why: str = "") -> Generator[
         page.prepared(True)
         untold = replay(optimizer, past, spec, referee)
         page.prepared(False)
-        limits = limits_of(spec)
+        limits = spec.limits
         yield ResumeRecord(
             elapsed=past.told_seconds,
             trials=len(past.trials),
