@@ -308,11 +308,7 @@ def _best_rank(standings: Sequence[Standing], ranking: Ranking) -> str:
 def _best_mean(task: TaskScores) -> str:
     losses = [method.final_loss for method in task.methods.values() if method.final_loss is not None]
     score = f"{task.native(min(losses)):.4f}" if losses else "none"
-    return f"best mean {_part(task)} {task.metric_name} ({score} over {task.over})"
-
-
-def _part(task: TaskScores) -> str:
-    return "test" if task.by_test else "validation"
+    return f"best mean {task.part} {task.metric_name} ({score} over {task.over})"
 
 
 def _seen(task: TaskScores) -> str:
@@ -322,7 +318,7 @@ def _seen(task: TaskScores) -> str:
         return f"On {task.task} no method has a result."
     best = task.methods[task.leaders[0]]
     losses = [method.final_loss for method in task.methods.values() if method.final_loss is not None]
-    score, kind = task.native(min(losses)), _part(task)
+    score, kind = task.native(min(losses)), task.part
     if not task.beats_constant:
         return (
             f"On {task.task} no method beats the constant predictor: the best {kind} {metric} is {score:.4f}."

@@ -19,7 +19,7 @@ import numpy as np
 from cfo_bench.metrics import Array, MetricFacts
 from cfo_bench.report.method_styles import in_order
 from cfo_bench.report.numbers.learner_results import LearnerResults
-from cfo_bench.report.numbers.scores import FoldSeed, TaskScores, keep_most, over_folds
+from cfo_bench.report.numbers.scores import FoldSeed, TaskScores, keep_most, mean_by_fold, over_folds
 from cfo_bench.report.numbers.significance import LEVEL, NOT_SIGNIFICANT, estimate, holm, least_p, too_few
 from cfo_bench.results.best_so_far import REACHES, reaching_loss
 from cfo_bench.results.comparability import comparison_aspects
@@ -300,8 +300,10 @@ def _task_of_learners(
         metric=header.metric_facts,
         over=over_folds(shared),
         losses={
-            learner: _by_fold(
-                {place: worst[place] if loss is None else loss for place, loss in by_place.items()}
+            learner: tuple(
+                mean_by_fold(
+                    {place: worst[place] if loss is None else loss for place, loss in by_place.items()}
+                ).values()
             )
             for learner, by_place in losses.items()
         },
@@ -311,12 +313,6 @@ def _task_of_learners(
         },
         constant_loss=fmean(zero_losses.values()),
     )
-
-
-def _by_fold(losses: Mapping[FoldSeed, float]) -> tuple[float, ...]:
-    """The loss of each fold, the mean over its seeds."""
-    folds = sorted({fold for fold, _ in losses})
-    return tuple(fmean(loss for (fold, _), loss in losses.items() if fold == number) for number in folds)
 
 
 def learner_pairs(tasks: Sequence[TaskOfLearners]) -> list[LearnerPair]:

@@ -121,6 +121,11 @@ class TaskScores:
         return min(losses, default=math.inf) < self.constant_loss
 
     @property
+    def part(self) -> str:
+        """The rows that the scores are measured on."""
+        return "test" if self.by_test else "validation"
+
+    @property
     def winners(self) -> tuple[str, ...]:
         """The leaders, if they beat another method and the constant predictor."""
         return self.leaders if len(self.compared) > 1 and self.beats_constant else ()
@@ -238,7 +243,7 @@ def score_task(runs: Sequence[Run], full_rows_only: bool = False) -> TaskScores:
     methods = {}
     for method, of_method in candidates.items():
         method_curve, final = curves.get(method), losses.get(method)
-        by_fold = _by_fold(counted[method]) if method in counted else ()
+        by_fold = _final_losses(counted[method]) if method in counted else ()
         methods[method] = MethodScores(
             method=method,
             folds=tuple(sorted({run.fold for run in of_method})),
@@ -303,12 +308,17 @@ def _seconds_to(method_curve: Curve | None, loss: float | None, scale: ScoreScal
     return method_curve.reached_at(reaching_loss(loss, scale.zero_loss))
 
 
-def _by_fold(runs: Mapping[FoldSeed, Incumbents]) -> tuple[float, ...]:
-    """The final loss of each fold, the mean over its seeds."""
-    return tuple(
-        fmean(incumbents.losses[-1] for (fold, _), incumbents in runs.items() if fold == number)
-        for number in sorted({fold for fold, _ in runs})
-    )
+def mean_by_fold(losses: Mapping[FoldSeed, float]) -> dict[int, float]:
+    """The loss of each fold in order, the mean over its seeds."""
+    return {
+        number: fmean(loss for (fold, _), loss in losses.items() if fold == number)
+        for number in sorted({fold for fold, _ in losses})
+    }
+
+
+def _final_losses(runs: Mapping[FoldSeed, Incumbents]) -> tuple[float, ...]:
+    final = {place: incumbents.losses[-1] for place, incumbents in runs.items()}
+    return tuple(mean_by_fold(final).values())
 
 
 def _validation_and_test(
@@ -320,7 +330,7 @@ def _validation_and_test(
     """
     parts = {"validation_losses": validation_incumbents, "test_losses": counting_incumbents}
     return {
-        part: _by_fold(
+        part: _final_losses(
             {
                 _place(run): incumbents
                 for run in runs
@@ -406,12 +416,11 @@ class _References:
         return {run.fold: run.constant_loss for run in self.runs if run.fold in shared or not shared}
 
     def _final_by_fold(self, method: str) -> dict[int, float]:
-        losses: dict[int, list[float]] = {}
-        for run in self.by_method.get(method, ()):
-            incumbents = counting_incumbents(run, self.full_rows_only, self.by_test)
-            if incumbents.losses:
-                losses.setdefault(run.fold, []).append(incumbents.losses[-1])
-        return {fold: fmean(of_seeds) for fold, of_seeds in losses.items()}
+        incumbents = {
+            _place(run): counting_incumbents(run, self.full_rows_only, self.by_test)
+            for run in self.by_method.get(method, ())
+        }
+        return mean_by_fold({place: found.losses[-1] for place, found in incumbents.items() if found.losses})
 
 
 # --- the incumbents that count --------------------------------------------------------------------

@@ -86,7 +86,7 @@ def _printed(results: LearnerResults, references: References) -> Table:
     labels = results.methods
     best = {task.task: _best(references, task) for task in results.scores}
     facts = {
-        "metric": [f"{task.metric_facts} ({part(task)})" for task in results.scores],
+        "metric": [f"{task.metric_facts} ({task.part})" for task in results.scores],
         "over": [task.over for task in results.scores],
     }
     # Facts that are the same for all tasks are in the title and in the note, and not in every row.
@@ -168,7 +168,7 @@ def _scores(results: LearnerResults, references: References) -> Table:
                         method_scores.imputed,
                         method_scores.seconds_to_final,
                         method_scores.final_score,
-                        part(task),
+                        task.part,
                     ),
                     *(reference if results.references else []),
                 ]
@@ -449,11 +449,6 @@ class HoldoutSection(Section):
                 ),
             ),
         )
-
-
-def part(task: TaskScores) -> str:
-    """The rows that a task's scores are measured on."""
-    return "test" if task.by_test else "validation"
 
 
 def measured_on(scores: Sequence[TaskScores]) -> str:

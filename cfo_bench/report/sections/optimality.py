@@ -8,7 +8,7 @@ from cfo_bench.report.contents import CellValue, Place, Section, SectionContent,
 from cfo_bench.report.numbers.learner_results import LearnerResults
 from cfo_bench.report.numbers.paper_tables import BUDGETS, in_the_paper, key, order, printed
 from cfo_bench.report.numbers.scores import TIE_FACTOR, Cell
-from cfo_bench.report.sections.final_scores import STAR, measured_on, part
+from cfo_bench.report.sections.final_scores import STAR, measured_on
 from cfo_bench.results.best_so_far import REACHES
 
 # The paper's cell and ours, by task and method.
@@ -34,7 +34,7 @@ class OptimalitySection(Section):
                     texts[method] = "not run"
                     numbers.append(
                         [
-                            *(task.task, method, "not run", task.metric_name, part(task), *[None] * 6),
+                            *(task.task, method, "not run", task.metric_name, task.part, *[None] * 6),
                             *(task.scale.by, 0, 0),
                         ]
                     )
@@ -45,7 +45,7 @@ class OptimalitySection(Section):
                 native = None if scores.final_loss is None else task.native(scores.final_loss)
                 numbers.append(
                     [
-                        *(task.task, method, cell.outcome, task.metric_name, part(task)),
+                        *(task.task, method, cell.outcome, task.metric_name, task.part),
                         *(native, scores.final_loss, scores.final_score, cell.seconds),
                         *(cell.cost_ratio, cell.gap_percent, task.scale.by, runs, scores.imputed),
                     ]
