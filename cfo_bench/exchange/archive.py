@@ -16,19 +16,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from cfo_bench import __version__
-from cfo_bench.clock import utc_now
 from cfo_bench.errors import UserError
 from cfo_bench.exchange.exported_runs import RunToExport
-from cfo_bench.exchange.imported_trace import ImportedTrace, Source, SourceClock, read_bytes
-from cfo_bench.exchange.trial_table import cell, config_types, typed, value_of
+from cfo_bench.exchange.imported_trace import ImportedTrace, Source, SourceClock, origin_of, read_bytes
+from cfo_bench.exchange.trial_table import arrow_schema, cell, config_columns, typed, value_of
 from cfo_bench.records import TrialStatus
 from cfo_bench.results.frames import CONFIG_PREFIX, RUN_KEYS
 from cfo_bench.results.run import Run, run_of_text
 from cfo_bench.results.schema import (
-    ARCHIVE,
     EndRecord,
-    ImportOrigin,
     TrialRecord,
     decode,
     decode_header,
@@ -64,15 +60,8 @@ def write_archive(path: Path, runs: Sequence[RunToExport]) -> int:
     for exported in runs:
         if not exported.run.is_finished:
             raise UserError(f"{exported.run.path} has not finished: run the same command again to finish it")
-    types: dict[type | None, Any] = {
-        str: pa.string(),
-        int: pa.int64(),
-        float: pa.float64(),
-        bool: pa.bool_(),
-        None: pa.string(),
-    }
     columns = _columns(runs)
-    schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])
+    schema = arrow_schema(columns)
     numbers = [name for name, kind in columns.items() if kind is float]
     count = 0
     rows: list[ArchiveRow] = []
@@ -96,16 +85,12 @@ def write_archive(path: Path, runs: Sequence[RunToExport]) -> int:
 
 def _columns(runs: Sequence[RunToExport]) -> dict[str, type | None]:
     """Every column with its type; None for a text column in which each value states its own type."""
-    kinds: dict[str, set[type]] = {}
-    for run in runs:
-        for name, types in config_types(run).items():
-            kinds.setdefault(name, set()).update(types)
-    configs: dict[str, type | None] = {
-        f"{CONFIG_PREFIX}{name}": types.copy().pop() if types in ({int}, {float}, {bool}) else None
-        for name, types in sorted(kinds.items())
-    }
     trial = {name: _TRIAL_TYPES.get(name, float) for name in _TRIAL_FIELDS}
-    return {**_RUN_TYPES, "header": str, "end": str, **trial, **configs}
+    return {**_RUN_TYPES, "header": str, "end": str, **trial, **config_columns(runs, _only_type)}
+
+
+def _only_type(types: set[type]) -> type | None:
+    return next(iter(types)) if types in ({int}, {float}, {bool}) else None
 
 
 def _rows(exported: RunToExport, run: Run, columns: dict[str, type | None]) -> Iterator[ArchiveRow]:
@@ -212,16 +197,7 @@ def _trace(
     if not isinstance(end, EndRecord):
         raise UserError(f"{path}: a run has no end record: write the file again")
     clock = SourceClock(header.spec.clock)
-    imported = ImportOrigin(
-        format=ARCHIVE,
-        source=source.file,
-        sha256=source.sha256,
-        clock=str(clock),
-        unknown=[],
-        utc=utc_now(),
-        cfo_bench_version=__version__,
-    )
-    header = msgspec.structs.replace(header, imported=header.imported or imported)
+    header = msgspec.structs.replace(header, imported=header.imported or origin_of(source, clock))
     space = [param.name for param in header.search_space or ()]
     lines = [encode(header)]
     for row in others:

@@ -204,10 +204,14 @@ def _trace_of(run: SourceRun, given: GivenFacts, source: Source) -> ImportedTrac
     constant, is_known = _constant_loss(run, given, metric, trials)
     if not before:
         unknown += [*not_stated, "machine"]
-        unknown += [] if run.data_sha256 else ["data"]
-        unknown += [] if run.space else ["space"]
-        unknown += [] if any(trial.record for trial in run.trials) else ["method_seconds"]
-    unknown += [] if is_known else ["constant_loss"]
+        known = {
+            "data": run.data_sha256,
+            "space": run.space,
+            "method_seconds": any(trial.record for trial in run.trials),
+        }
+        unknown += [name for name, value in known.items() if not value]
+    if not is_known:
+        unknown.append("constant_loss")
     if clock in (SourceClock.DURATIONS, SourceClock.TRIALS):
         unknown.append("clock")
     remarks += _gaps(trials) if clock is SourceClock.WALL and not before else []
@@ -215,16 +219,7 @@ def _trace_of(run: SourceRun, given: GivenFacts, source: Source) -> ImportedTrac
     facts: dict[str, Any] = {
         "schema": SCHEMA_VERSION,
         "spec": spec,
-        "imported": ImportOrigin(
-            format=source.format,
-            source=source.file,
-            part=run.part,
-            sha256=source.sha256,
-            clock=str(clock),
-            unknown=unknown,
-            utc=utc_now(),
-            cfo_bench_version=__version__,
-        ),
+        "imported": origin_of(source, clock, run.part, unknown),
         "problem": problem,
         "metric": metric,
         "metric_facts": metric_facts,
@@ -244,6 +239,21 @@ def _trace_of(run: SourceRun, given: GivenFacts, source: Source) -> ImportedTrac
     content = lines + encode(sealed_end(_end(run, spec, trials, elapsed), lines))
     run_of_text(Path(source.file), content, parse_trials=True)
     return ImportedTrace(spec, content, len(trials), clock, tuple(unknown), tuple(remarks))
+
+
+def origin_of(
+    source: Source, clock: SourceClock, part: str | None = None, unknown: Sequence[str] = ()
+) -> ImportOrigin:
+    return ImportOrigin(
+        format=source.format,
+        source=source.file,
+        part=part,
+        sha256=source.sha256,
+        clock=str(clock),
+        unknown=list(unknown),
+        utc=utc_now(),
+        cfo_bench_version=__version__,
+    )
 
 
 # --- facts ----------------------------------------------------------------------------------------

@@ -72,12 +72,26 @@ COLUMN_OF = {"started": "started_seconds", "ended": "ended_seconds"}
 
 def columns_of(runs: Iterable[RunToExport]) -> dict[str, type | None]:
     """Every column with its type; None for a hyperparameter whose values are of several types."""
+    return {**RUN_COLUMNS, **TRIAL_COLUMNS, **config_columns(runs, _common)}
+
+
+def config_columns(
+    runs: Iterable[RunToExport], common: Callable[[set[type]], type | None]
+) -> dict[str, type | None]:
+    """The columns of the hyperparameters, each with the `common` type of its values."""
     kinds: dict[str, set[type]] = {}
     for run in runs:
         for name, types in config_types(run).items():
             kinds.setdefault(name, set()).update(types)
-    configs = {f"{CONFIG_PREFIX}{name}": _common(types) for name, types in sorted(kinds.items())}
-    return {**RUN_COLUMNS, **TRIAL_COLUMNS, **configs}
+    return {f"{CONFIG_PREFIX}{name}": common(types) for name, types in sorted(kinds.items())}
+
+
+def arrow_schema(columns: Mapping[str, type | None]) -> Any:
+    """The schema of a Parquet file with these columns; None is text."""
+    import pyarrow as pa
+
+    types: dict[type | None, Any] = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    return pa.schema([(name, types.get(kind, pa.string())) for name, kind in columns.items()])
 
 
 def write_csv(path: Path, runs: Sequence[RunToExport]) -> int:
@@ -99,15 +113,8 @@ def write_parquet(path: Path, runs: Sequence[RunToExport]) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    types: dict[type | None, Any] = {
-        str: pa.string(),
-        int: pa.int64(),
-        float: pa.float64(),
-        bool: pa.bool_(),
-        None: pa.string(),
-    }
     columns = columns_of(runs)
-    schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])
+    schema = arrow_schema(columns)
     count = 0
     with pq.ParquetWriter(path, schema) as writer:
         for run in runs:
