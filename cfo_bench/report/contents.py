@@ -6,12 +6,12 @@ import hashlib
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import orjson
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cfo_bench.results.run import Run
 
 CellValue = str | int | float | bool | None
+T = TypeVar("T")
 
 # At most this many names are listed; the others are counted.
 MOST_NAMES = 5
@@ -55,6 +56,19 @@ class Table:
     rows: Sequence[Sequence[CellValue]]
     # Columns named after a method or a hyperparameter: their heading is their name.
     verbatim: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        title: str,
+        note: str,
+        items: Iterable[T],
+        columns: Mapping[str, Callable[[T], CellValue]],
+    ) -> Table:
+        """A table with a row for each item, and in each column the value of its function for the item."""
+        rows = [[value(item) for value in columns.values()] for item in items]
+        return cls(name, title, note, tuple(columns), rows)
 
     def heading(self, column: str) -> str:
         """A column's name with spaces for underscores, and units in brackets."""

@@ -190,7 +190,7 @@ class LearnerPair:
     """
 
     method: str
-    one: str
+    learner: str
     other: str
     better: int
     worse: int
@@ -205,7 +205,7 @@ class LearnerPair:
             return too_few(self.better + self.worse + self.equal, "task")
         if self.p_holm >= LEVEL:
             return NOT_SIGNIFICANT
-        return f"{self.one if self.better > self.worse else self.other} is better"
+        return f"{self.learner if self.better > self.worse else self.other} is better"
 
 
 @dataclass(frozen=True, slots=True)

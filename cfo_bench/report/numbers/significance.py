@@ -106,7 +106,7 @@ def friedman(task_ranks: Array) -> Friedman | None:
 class Pair:
     """Two methods over tasks. A difference is the first method's scaled score minus that of the other."""
 
-    one: str
+    method: str
     other: str
     wins: int
     losses: int
@@ -155,7 +155,7 @@ def _pairs(
     tests = [signed_rank(difference) for difference in differences]
     return [
         Pair(
-            one=methods[i],
+            method=methods[i],
             other=methods[j],
             wins=int((difference > 0).sum()),
             losses=int((difference < 0).sum()),

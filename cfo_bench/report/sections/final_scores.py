@@ -226,22 +226,7 @@ def _fold_differences(base: str, differences: Sequence[Paired]) -> Table:
 
 def _tests(results: LearnerResults, differences: Sequence[Paired]) -> Table:
     base = results.baseline
-    rows: list[list[CellValue]] = [
-        [
-            *(
-                paired.task,
-                paired.method,
-                paired.metric,
-                paired.over,
-                paired.difference,
-                paired.low,
-                paired.high,
-            ),
-            *(paired.p, paired.p_holm, paired.least_p_holm, paired.verdict),
-        ]
-        for paired in differences
-    ]
-    return Table(
+    return Table.of(
         "paired-tests",
         f"Differences to {base}, the baseline",
         f"One row for each task and method, on the folds that it shares with {base}: how much better its "
@@ -251,11 +236,20 @@ def _tests(results: LearnerResults, differences: Sequence[Paired]) -> Table:
         "equal, however small p is. Intervals are not corrected for the number of methods, so an interval "
         "without 0 alone is not significant: the verdict is by p. The folds of a task share rows, so "
         "intervals and p are somewhat too small.",
-        (
-            *("task", "method", "metric", "over", "difference", "ci_low", "ci_high"),
-            *("p", "p_holm", "least_p_holm", "verdict"),
-        ),
-        rows,
+        differences,
+        {
+            "task": lambda paired: paired.task,
+            "method": lambda paired: paired.method,
+            "metric": lambda paired: paired.metric,
+            "over": lambda paired: paired.over,
+            "difference": lambda paired: paired.difference,
+            "ci_low": lambda paired: paired.low,
+            "ci_high": lambda paired: paired.high,
+            "p": lambda paired: paired.p,
+            "p_holm": lambda paired: paired.p_holm,
+            "least_p_holm": lambda paired: paired.least_p_holm,
+            "verdict": lambda paired: paired.verdict,
+        },
     )
 
 

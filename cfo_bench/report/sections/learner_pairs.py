@@ -42,13 +42,7 @@ class LearnersSection(Section):
             ]
             for task in comparisons
         ]
-        compared: list[list[CellValue]] = [
-            [
-                *(pair.method, pair.one, pair.other, pair.better, pair.worse, pair.equal),
-                *(pair.p, pair.p_holm, pair.least_p_holm, pair.verdict),
-            ]
-            for pair in learner_pairs(comparisons)
-        ]
+        pairs = learner_pairs(comparisons)
         tables = (
             Table(
                 "learners",
@@ -60,18 +54,26 @@ class LearnersSection(Section):
                 scores,
                 verbatim=tuple(learners),
             ),
-            Table(
+            Table.of(
                 "learner-pairs",
                 "Every pair of learners",
                 "One row for each method and pair of learners: on how many tasks the first is better, worse, "
                 "equal; p of the exact sign test over tasks; p after Holm's correction, since the "
-                f"table has {len(compared)} rows; and the least p that is possible with this number of "
+                f"table has {len(pairs)} rows; and the least p that is possible with this number of "
                 "tasks.",
-                (
-                    *("method", "learner", "other", "better", "worse", "equal"),
-                    *("p", "p_holm", "least_p_holm", "verdict"),
-                ),
-                compared,
+                pairs,
+                {
+                    "method": lambda pair: pair.method,
+                    "learner": lambda pair: pair.learner,
+                    "other": lambda pair: pair.other,
+                    "better": lambda pair: pair.better,
+                    "worse": lambda pair: pair.worse,
+                    "equal": lambda pair: pair.equal,
+                    "p": lambda pair: pair.p,
+                    "p_holm": lambda pair: pair.p_holm,
+                    "least_p_holm": lambda pair: pair.least_p_holm,
+                    "verdict": lambda pair: pair.verdict,
+                },
             ),
         )
         return SectionContent(

@@ -68,7 +68,7 @@ class SpeedUpsSection(Section):
     def build(self, results: LearnerResults) -> SectionContent:
         base = results.baseline
         speedups = factors(results)
-        detail = Table(
+        detail = Table.of(
             "speed-ups-by-task",
             f"Speed-ups of {base}, task by task",
             "One row for each task, method and target. Seconds: the expected time to the target, which is "
@@ -77,31 +77,21 @@ class SpeedUpsSection(Section):
             f"method's seconds divided by those of {base}, the baseline. There is no factor if neither of "
             "the two reached the target, or if a time is below a millisecond. Who: which of the "
             "two reached it, unless both did.",
-            (
-                *("task", "method", "target", "seconds", "reached", "baseline_seconds", "baseline_reached"),
-                *("runs", "factor", "who"),
-            ),
-            [
-                [
-                    *(
-                        speedup.task,
-                        speedup.method,
-                        speedup.target,
-                        speedup.time.seconds,
-                        speedup.time.reached,
-                    ),
-                    *(
-                        speedup.baseline_time.seconds,
-                        speedup.baseline_time.reached,
-                        speedup.time.runs,
-                        speedup.factor,
-                        speedup.who,
-                    ),
-                ]
-                for speedup in speedups
-            ],
+            speedups,
+            {
+                "task": lambda speedup: speedup.task,
+                "method": lambda speedup: speedup.method,
+                "target": lambda speedup: speedup.target,
+                "seconds": lambda speedup: speedup.time.seconds,
+                "reached": lambda speedup: speedup.time.reached,
+                "baseline_seconds": lambda speedup: speedup.baseline_time.seconds,
+                "baseline_reached": lambda speedup: speedup.baseline_time.reached,
+                "runs": lambda speedup: speedup.time.runs,
+                "factor": lambda speedup: speedup.factor,
+                "who": lambda speedup: speedup.who,
+            },
         )
-        table = Table(
+        table = Table.of(
             "speed-ups",
             f"Speed-ups of {base}",
             f"One row for each method and target: how many times longer it takes than {base} (geometric mean "
@@ -109,31 +99,18 @@ class SpeedUpsSection(Section):
             f"({RESAMPLES} resamples). Then the number of tasks on which only {base}, only the method, or "
             "neither reached the target. If only one did, the time of the other is the sum of its budgets, "
             "and the factor counts. If neither did, there is no factor.",
-            (
-                "method",
-                "target",
-                "tasks",
-                "factor",
-                "ci_low",
-                "ci_high",
-                "only_baseline",
-                "only_method",
-                "neither",
-            ),
-            [
-                [
-                    *(
-                        speedup.method,
-                        speedup.target,
-                        speedup.tasks,
-                        speedup.factor,
-                        speedup.low,
-                        speedup.high,
-                    ),
-                    *(speedup.only_baseline, speedup.only_method, speedup.neither),
-                ]
-                for speedup in summaries(speedups)
-            ],
+            summaries(speedups),
+            {
+                "method": lambda speedup: speedup.method,
+                "target": lambda speedup: speedup.target,
+                "tasks": lambda speedup: speedup.tasks,
+                "factor": lambda speedup: speedup.factor,
+                "ci_low": lambda speedup: speedup.low,
+                "ci_high": lambda speedup: speedup.high,
+                "only_baseline": lambda speedup: speedup.only_baseline,
+                "only_method": lambda speedup: speedup.only_method,
+                "neither": lambda speedup: speedup.neither,
+            },
         )
         warnings = (
             () if speedups else (f"no speed-ups: {results.baseline} shares no task with another method",)

@@ -252,22 +252,23 @@ def _of_leaders(tests: RankTests) -> Table:
 
 
 def _pair_table(name: str, title: str, tasks: int, pairs: Sequence[Pair], corrected: str, note: str) -> Table:
-    return Table(
+    return Table.of(
         name,
         title,
         f"One row for each pair, over {tasks} tasks: on how many the first method is better, worse, equal; "
         f"the median difference of their scaled scores; p of Wilcoxon's signed-rank test, and {note}",
-        (
-            *("method", "other", "better", "worse", "equal", "median_difference"),
-            *("p", corrected, "verdict"),
-        ),
-        [
-            [
-                *(pair.one, pair.other, pair.wins, pair.losses, pair.ties, pair.median_difference),
-                *(pair.p, pair.p_corrected, pair.verdict),
-            ]
-            for pair in pairs
-        ],
+        pairs,
+        {
+            "method": lambda pair: pair.method,
+            "other": lambda pair: pair.other,
+            "better": lambda pair: pair.wins,
+            "worse": lambda pair: pair.losses,
+            "equal": lambda pair: pair.ties,
+            "median_difference": lambda pair: pair.median_difference,
+            "p": lambda pair: pair.p,
+            corrected: lambda pair: pair.p_corrected,
+            "verdict": lambda pair: pair.verdict,
+        },
     )
 
 

@@ -183,7 +183,7 @@ def test_learners_are_compared_on_the_same_tasks(write_run: Any, tmp_path: Path)
     assert found.differ == ["other-data"]
     (pair,) = paired_numbers.learner_pairs(found.tasks)
     # dnn is better on u, worse on t, equal on v; one of each is what chance gives.
-    assert (pair.one, pair.other, pair.better, pair.worse, pair.equal, pair.p) == (
+    assert (pair.learner, pair.other, pair.better, pair.worse, pair.equal, pair.p) == (
         "dnn",
         "xgboost",
         1,

@@ -135,7 +135,7 @@ def test_pairs_are_tested_by_wilcoxon() -> None:
 
     one, same, other = pairwise(scores, ["a", "b", "c"])
 
-    assert (one.one, one.other, one.wins, one.losses, one.ties) == ("a", "b", 7, 0, 0)
+    assert (one.method, one.other, one.wins, one.losses, one.ties) == ("a", "b", 7, 0, 0)
     assert one.p == pytest.approx(2 / 2**7)
     assert (same.ties, same.p, same.p_corrected) == (7, 1.0, 1.0)
     assert one.p_corrected == other.p_corrected == pytest.approx(3 * 2 / 2**7)
