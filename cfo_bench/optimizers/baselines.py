@@ -87,8 +87,7 @@ class TunedForestReference(ConstantReference):
         check_counts(trees=trees, grid=grid)
         may_be_null = {"least_trees": least_trees, "leaf_rows": leaf_rows, "tree_rows": tree_rows}
         check_counts(**{option: value for option, value in may_be_null.items() if value is not None})
-        if not (isinstance(cv_folds, int) and not isinstance(cv_folds, bool) and cv_folds >= 2):
-            raise OptionError(f"cv_folds {cv_folds!r}: give a whole number from 2 on")
+        check_count("cv_folds", cv_folds, least=2)
         if not 0 < tuning_share < 1:
             raise OptionError(
                 f"tuning_share {tuning_share!r}: give a share of the budget, above 0 and below 1"

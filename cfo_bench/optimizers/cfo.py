@@ -81,7 +81,6 @@ class CFOThread(FLOW2Thread):
         self.loss = yield self.x
         if self.geometry.d == 0:
             raise Exhausted("every hyperparameter has a single value: there is nothing to search")
-        barren_rounds, evaluated_before = 0, 0
         while True:  # line 3; the caller checks the budget
             improved = yield from self.step()  # lines 4-9
             if not improved:
@@ -98,12 +97,8 @@ class CFOThread(FLOW2Thread):
                 self.delta /= math.sqrt(self.k / max(self.k_best, 1))  # line 14
                 is_round_over |= self.delta <= self.delta_lower()  # line 15
             if is_round_over:
-                barren_rounds = barren_rounds + 1 if self.evaluated == evaluated_before else 0
-                if barren_rounds == 3:
-                    raise Exhausted("three restarts found no new configuration: all in reach are evaluated")
-                evaluated_before = self.evaluated
-                self.repeats = self.n = 0
-                self.asking = "RESET"
+                self.begin_restart()
+                self.n = 0
                 self.x = self.around_x0(self.cache if settings.redraw else ())  # line 17
                 self.begin_round()  # line 16
                 self.r += 1  # line 18

@@ -79,7 +79,6 @@ class TunedThread(FLOW2Thread):
         self.loss = yield self.x
         if d == 0:
             raise Exhausted("every hyperparameter has a single value: there is nothing to search")
-        barren_rounds, evaluated_before = 0, 0
         while True:
             if (point := self.uphill()) is not None:
                 yield from self.climb(point)
@@ -98,12 +97,8 @@ class TunedThread(FLOW2Thread):
                 self.n = 0
                 self.delta /= 2
             if self.delta < LEAST_DELTA or is_stuck:
-                barren_rounds = barren_rounds + 1 if self.evaluated == evaluated_before else 0
-                if barren_rounds == 3:
-                    raise Exhausted("three restarts found no new configuration: all in reach are evaluated")
-                evaluated_before = self.evaluated
-                self.repeats, self.delta = 0, 1.0
-                self.asking = "RESET"
+                self.begin_restart()
+                self.delta = 1.0
                 self.x = self.around_best()
                 self.loss = yield self.x
 

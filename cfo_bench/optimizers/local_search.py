@@ -40,6 +40,7 @@ class SearchThread:
         self.asking = "INIT"
         self.evaluated = 0
         self.repeats = 0
+        self._barren_rounds = self._evaluated_before_round = 0
         self._proposals = self.proposals()
         self._last_loss: float | None = None
 
@@ -71,6 +72,15 @@ class SearchThread:
     def is_stuck(self, n_threshold: int) -> bool:
         """Whether 10·N repeats occurred in a row. N is capped: 2^(d-1) at d = 20 would loop for minutes."""
         return self.repeats >= 10 * min(n_threshold, 1024)
+
+    def begin_restart(self) -> None:
+        """Begins another round; Exhausted after three rounds in a row without a new configuration."""
+        self._barren_rounds = self._barren_rounds + 1 if self.evaluated == self._evaluated_before_round else 0
+        if self._barren_rounds == 3:
+            raise Exhausted("three restarts found no new configuration: all in reach are evaluated")
+        self._evaluated_before_round = self.evaluated
+        self.repeats = 0
+        self.asking = "RESET"
 
     def next_point(self) -> Point:
         """The next point that is not in the cache. Losses of points in the cache are sent back

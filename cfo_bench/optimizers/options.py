@@ -34,9 +34,9 @@ def check_length(option: str, value: object) -> None:
         raise OptionError(f"{option} {value!r}: it is a length, so give a number above 0, or null")
 
 
-def check_count(option: str, value: object) -> None:
-    if not (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
-        raise OptionError(f"{option} {value!r}: give a whole number from 1 on")
+def check_count(option: str, value: object, least: int = 1) -> None:
+    if not (isinstance(value, int) and not isinstance(value, bool) and value >= least):
+        raise OptionError(f"{option} {value!r}: give a whole number from {least} on")
 
 
 def check_counts(**counts: object) -> None:
