@@ -11,7 +11,7 @@ from cfo_bench.clock import Deadline, WallClock
 from cfo_bench.errors import OptionError, RunError, SpaceError, UserError
 from cfo_bench.optimizers import METHODS
 from cfo_bench.records import Optimizer, Result, Status, Trial
-from cfo_bench.results.frames import CONFIG_PREFIX
+from cfo_bench.results.frames import CONFIG_PREFIX, prefixed
 from cfo_bench.run.loop import InProcessPool, Limits, Referee, search
 from cfo_bench.space import Categorical, Config, Int, Param, Space
 
@@ -234,7 +234,7 @@ def _row(config: Config, result: Result) -> dict[str, Any]:
         "loss": result.loss,
         "seconds": result.seconds,
         "error": result.error,
-        **{f"{CONFIG_PREFIX}{name}": value for name, value in config.items()},
+        **prefixed(config),
     }
 
 

@@ -131,7 +131,7 @@ def _trial_rows(run: Run) -> list[dict[str, Any]]:
         row = {name: getattr(record, name) for name in _TRIAL_COLUMNS}
         if space is not None and is_conditional:
             row[INACTIVE] = ", ".join(_inactive(space, record.config))
-        rows.append({**row, "status": str(record.status), **_prefixed(record.config)})
+        rows.append({**row, "status": str(record.status), **prefixed(record.config)})
     return rows
 
 
@@ -143,5 +143,5 @@ def _inactive(space: Space, config: Config) -> Sequence[str]:
     return [name for name in config if name not in active]
 
 
-def _prefixed(config: Mapping[str, Any]) -> dict[str, Any]:
+def prefixed(config: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{CONFIG_PREFIX}{name}": value for name, value in config.items()}

@@ -322,7 +322,7 @@ class VirtualPool:
         return Evaluated(trial, result, ended)
 
 
-# Seconds after its deadline in which an evaluator may return by itself, before it is killed.
+# Seconds after its deadline in which an evaluator or a run's process may return, before it is killed.
 GRACE_SECONDS = 0.05
 
 

@@ -26,7 +26,7 @@ from cfo_bench.run.supervisor import SYNC_SECONDS
 def interrupt(job: Job) -> None:
     """Marks a run without an attempt as interrupted, unless another command is executing it."""
     with suppress(CfoBenchError, OSError):
-        page = LivePage.own(job.trace_path.with_suffix(".live"))
+        page = LivePage.own(page_path(job.trace_path))
         with closing(TraceCopy(job, page, job.trace_path.stat().st_size)) as copy:
             page.clear()
             copy.interrupt()

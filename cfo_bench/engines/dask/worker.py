@@ -25,6 +25,7 @@ from cfo_bench.engines.scheduling import failed
 from cfo_bench.machine.fork_server import fork_server
 from cfo_bench.machine.processes import ForkServerContext, counting_continuations
 from cfo_bench.records import DataRef, RunStatus
+from cfo_bench.results.folder import log_path
 from cfo_bench.results.schema import Pause
 from cfo_bench.run.job import Job
 from cfo_bench.run.page import LivePage, Snapshot
@@ -163,7 +164,7 @@ class _Attempt:
             verdict = Verdict(RunStatus.INTERRUPTED)
         except Exception as error:
             verdict = failed(error)
-        log = self._trace.with_suffix(".log")
+        log = log_path(self._trace)
         last_words = log.read_bytes()[-MESSAGE_BYTES:] if log.exists() else b""
         if verdict.message is not None:
             verdict = replace(verdict, message=self._with_the_users_paths(verdict.message))
