@@ -11,7 +11,7 @@ import pytest
 from cfo_bench.results.run import read_run
 from tests.cli.conftest import Program
 
-RUN = "run --task breast-cancer --learner knn --budget 60 --max-trials 3 --folds 0-1 -q --results r "
+RUN = "run --task breast-cancer --learner knn --budget 60 --max-trials 3 --folds 0 -q --results r "
 RUN += "--method rs --method constant "
 
 COST = """
