@@ -14,14 +14,15 @@ help:  ## list these targets
 install:  ## make .venv and install everything, pinned (skipped when nothing changed)
 	@bash scripts/install.sh
 
-# A file's tests are run by one process, so that what they share is made once.
+# A file's tests are run by one process, so that what they share is made once. Many tests wait more than
+# they compute: four processes keep two cores busy.
 test: install  ## run the test suite
 	@bash scripts/browser.sh
-	@$(python) -m pytest -n 3 --dist loadfile $(ARGS)
+	@$(python) -m pytest -n 4 --dist loadfile $(ARGS)
 
 test-full: install  ## run the slow tests too
 	@bash scripts/browser.sh
-	@$(python) -m pytest -n 3 --dist loadfile -m "" $(ARGS)
+	@$(python) -m pytest -n 4 --dist loadfile -m "" $(ARGS)
 
 SECONDS ?= 300
 fuzz: install  ## damaged and hostile inputs through every command, for SECONDS (300)

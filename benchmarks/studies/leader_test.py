@@ -127,7 +127,7 @@ def tallies(design: Design, draws: int) -> tuple[Tally, Tally]:
             means,
             leader,
             {
-                pair.one
+                pair.method
                 for pair in against(scores, names, leader)
                 if pair.p_corrected < LEVEL and pair.direction < 0
             },

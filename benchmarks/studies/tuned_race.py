@@ -313,7 +313,7 @@ def print_group(group: str, rows: list[dict[str, Any]], names: Sequence[str], ba
             scores[cell[:2]].append(scores_of([by_seed[(*cell, name)] for name in names], i))
         ranks.append(np.array([tied_ranks(np.array(scores[u])).mean(axis=0) for u in units]).mean(axis=0))
         ends = np.array([np.mean(scores[u], axis=0) for u in units])
-    pairs = {pair.one: pair for pair in against(ends, names, base)} if base and base in names else {}
+    pairs = {pair.method: pair for pair in against(ends, names, base)} if base and base in names else {}
     print(
         f"{'mean rank at':<44}" + "".join(f"{s:>6.0%}" for s in SHARES) + "  score trials   own  p (Holm) w/l"
     )

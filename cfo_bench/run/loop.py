@@ -23,7 +23,7 @@ from cfo_bench.machine.processes import die_with_parent, signal_name
 from cfo_bench.records import EndReason, Objective, Optimizer, Result, StartedTrial, Status, Trial
 from cfo_bench.results.schema import TrialRecord, trial_record
 from cfo_bench.run.plugin_checks import checked_result, checked_trial
-from cfo_bench.run.recovery import is_for_memory
+from cfo_bench.run.recovery import GRACE_SECONDS, is_for_memory
 from cfo_bench.space import Space
 
 Records = Generator[TrialRecord, None, EndReason]
@@ -320,10 +320,6 @@ class VirtualPool:
         ended, _, trial, result = heapq.heappop(self._ends)
         self._clock.account(max(ended - self._clock.now(), 0.0))
         return Evaluated(trial, result, ended)
-
-
-# Seconds after its deadline in which an evaluator or a run's process may return, before it is killed.
-GRACE_SECONDS = 0.05
 
 
 class ProcessPool:

@@ -27,6 +27,9 @@ from cfo_bench.run.page import LivePage, TrialsOnPage, end_record
 
 Say = Callable[[str], None]  # prints a message for the user
 
+# Seconds after its deadline in which an evaluator or a run's process may return, before it is killed.
+GRACE_SECONDS = 0.05
+
 CANT_RESUME = "its method can't be resumed"
 
 # Signals with which others end a process: the kernel when memory is short, a batch system, a person.

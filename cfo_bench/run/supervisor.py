@@ -26,10 +26,9 @@ from cfo_bench.results.folder import log_path, page_path, stamp
 from cfo_bench.results.schema import EndRecord
 from cfo_bench.run import recovery
 from cfo_bench.run.job import Job
-from cfo_bench.run.loop import GRACE_SECONDS
 from cfo_bench.run.page import BusyError, LivePage
 from cfo_bench.run.pauses import LEAST_SECONDS, LOOK_SECONDS, STOPPED_LOOK_SECONDS, PauseWatch
-from cfo_bench.run.recovery import ExitCause, KilledError, ProcessExit
+from cfo_bench.run.recovery import GRACE_SECONDS, ExitCause, KilledError, ProcessExit
 
 # While a process loads its data: seconds between two checks whether its clock has started.
 LOADING_TICK_SECONDS = 0.01

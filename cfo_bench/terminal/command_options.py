@@ -231,7 +231,7 @@ _NO_SETTINGS = (
         "variants",
         multiple=True,
         metavar="NAME",
-        help="Names of the methods in folders, tables and figures, in the order of --method.",
+        help="The names of the methods in folders, tables and figures, in their order.",
     ),
     click.option(
         "--option",
